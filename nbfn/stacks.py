@@ -12,7 +12,7 @@ MAX_DEPTH = 1000
 """Maximum number of frames read, the innermost first."""
 
 
-class Line(NamedTuple):
+class StackFrame(NamedTuple):
     """A frame of a thread's stack."""
 
     file: str
@@ -29,7 +29,7 @@ _read = operator.attrgetter("f_code.co_filename", "f_lineno", "f_code.co_name")
 _COLLECTS_IN_C = sys.version_info < (3, 12)
 
 
-def stack_of(thread: int) -> list[Line]:
+def stack_of(thread: int) -> list[StackFrame]:
     """Returns the frames of a thread, innermost first; empty if the thread does not exist.
 
     No objects of the thread are kept, executed or changed.
@@ -48,4 +48,4 @@ def stack_of(thread: int) -> list[Line]:
     finally:
         if suspends:
             gc.enable()
-    return [Line(*each) for each in found]
+    return [StackFrame(*each) for each in found]

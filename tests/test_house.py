@@ -84,7 +84,7 @@ ORDER = {
     ),
     "nbfn.notebook": (
         *("frames", "channel", "progress", "cells", "errors", "magics", "reloading"),
-        *("ticker", "formatters", "displays", "hooks", "extension"),
+        *("ticker", "formatters", "displays", "not_finite", "hooks", "extension"),
     ),
     "nbfn.command": (
         *("outcome", "agent", "known", "record", "execution", "report"),
@@ -258,3 +258,18 @@ def test_every_public_name_is_used_in_a_test() -> None:
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="nothing_like_this"):
         nbfn.nothing_like_this  # noqa: B018
+
+
+SEVERAL = {"VariableCreationError", "Module"}
+"""An error of functions and of modules, with different bases; a name that signatures show."""
+
+
+def test_a_class_name_means_one_thing() -> None:
+    names = Counter(
+        node.name
+        for path in PACKAGE.rglob("*.py")
+        if path.name != "protocol.py"  # whose records are named after what they describe
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert {name for name, number in names.items() if number > 1} == SEVERAL

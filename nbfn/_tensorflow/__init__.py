@@ -152,10 +152,10 @@ from nbfn._tensorflow.tracing.operations import (
 )
 from nbfn._tensorflow.tracing.restored import saved_graphs, saved_signature
 from nbfn._tensorflow.tracing.trace_types import (
-    Container,
-    Object,
-    Tensor,
-    Value,
+    ContainerNode,
+    ObjectNode,
+    TensorNode,
+    ValueNode,
     below,
     by_reference,
     nodes,

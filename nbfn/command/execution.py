@@ -22,7 +22,7 @@ from nbformat import NotebookNode
 from nbfn import protocol
 from nbfn._version import __version__
 from nbfn.command.outcome import CommandError, Exit
-from nbfn.command.record import CellRun, Failure, Record
+from nbfn.command.record import NotebookCell, NotebookFailure, NotebookRun
 
 PATIENCE = 10.0
 """Seconds in which an interrupted kernel must send its last answers."""
@@ -59,7 +59,7 @@ class Execution:
     """
 
     def __init__(
-        self, notebook: NotebookNode, record: Record, folder: Path, timeout: int | None
+        self, notebook: NotebookNode, record: NotebookRun, folder: Path, timeout: int | None
     ) -> None:
         self._record = record
         self._folder = folder
@@ -153,7 +153,7 @@ class Execution:
 
     # Cells and questions --------------------------------------------------------------------
 
-    async def run(self, index: int, cell: CellRun) -> Failure | None:
+    async def run(self, index: int, cell: NotebookCell) -> NotebookFailure | None:
         """Runs one cell of the notebook; returns a failure that prevents the next cells."""
         node = self._client.nb.cells[index]
         node.execution_count, node.outputs = None, []
@@ -163,7 +163,7 @@ class Execution:
         try:
             await self._client.async_execute_cell(node, index)
         except CellTimeoutError:
-            failure = Failure(
+            failure = NotebookFailure(
                 Exit.TIMEOUT, f"took longer than the {self._client.timeout} s of --timeout"
             )
         except DeadKernelError:
@@ -175,7 +175,9 @@ class Execution:
             failure.details = "\n".join([*_printed(node)[-_LAST_WORDS:], failure.details]).strip()
         except CellExecutionError as error:
             sentence = " ".join(_plain(f"{error.ename}: {error.evalue}").split())
-            failure = Failure(Exit.CELL_FAILED, sentence, details=_traceback(node) or sentence)
+            failure = NotebookFailure(
+                Exit.CELL_FAILED, sentence, details=_traceback(node) or sentence
+            )
         finally:
             cell.seconds = time.perf_counter() - started
             cell.execution_count = node.execution_count
@@ -219,10 +221,10 @@ class Execution:
             raise _NoAnswerError(answer.get("ename", ""), answer.get("evalue", "no answer"))
         return answer["data"][mime]
 
-    def death(self, cell: CellRun | None) -> Failure:
+    def death(self, cell: NotebookCell | None) -> NotebookFailure:
         """Returns the failure for a dead kernel, with the last lines of its process."""
         words = "\n".join(self._last_words(self._ready))
-        return Failure(Exit.KERNEL_DIED, "the kernel died", cell, words)
+        return NotebookFailure(Exit.KERNEL_DIED, "the kernel died", cell, words)
 
 
 class _NoAnswerError(Exception):

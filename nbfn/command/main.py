@@ -91,10 +91,10 @@ def run(
             "python -m pip install 'nbfn[run]'"
         )
 
-    from nbfn.command.run import Options
+    from nbfn.command.run import RunOptions
     from nbfn.command.run import run as run_notebook
 
-    ctx.exit(run_notebook(Options(notebook, output=notebook if save else output, **options)))
+    ctx.exit(run_notebook(RunOptions(notebook, output=notebook if save else output, **options)))
 
 
 @main.command(

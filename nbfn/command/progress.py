@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 from nbfn import protocol
-from nbfn.command.record import CellRun, Failure, Record
+from nbfn.command.record import NotebookCell, NotebookFailure, NotebookRun
 from nbfn.outlines.outline import place_text
 from nbfn.text import count, data_size, duration, shorten
 
@@ -17,10 +17,10 @@ HEARTBEAT = 30.0
 _MAX_RETRACES = 3
 
 
-class Progress:
+class ProgressPrinter:
     """Prints the lines of one run."""
 
-    def __init__(self, record: Record) -> None:
+    def __init__(self, record: NotebookRun) -> None:
         self._record = record
 
     def begin(self) -> None:
@@ -28,11 +28,11 @@ class Progress:
         cells = count(len(self._record.cells), "cell")
         self._print(f"{self._record.notebook}: {cells}, kernel {self._record.kernel}")
 
-    def goes_on(self, cell: CellRun, seconds: float, doing: str) -> None:
+    def goes_on(self, cell: NotebookCell, seconds: float, doing: str) -> None:
         """Reports that a cell is still running."""
         self._cell(cell, duration(round(seconds)), f"still runs{': ' if doing else ''}{doing}")
 
-    def ran(self, cell: CellRun, retraces: Sequence[protocol.RetraceRecord]) -> None:
+    def ran(self, cell: NotebookCell, retraces: Sequence[protocol.RetraceRecord]) -> None:
         """Reports the duration of a cell, and its retraces."""
         allowed = f" ({cell.allowed_error}, as its tag allows)" if cell.allowed_error else ""
         self._cell(cell, duration(cell.seconds), shorten(cell.title) + allowed)
@@ -43,7 +43,7 @@ class Progress:
         if len(retraces) > _MAX_RETRACES:
             self._print(f"  … and {count(len(retraces) - _MAX_RETRACES, 'more retrace')}")
 
-    def failed(self, failure: Failure) -> None:
+    def failed(self, failure: NotebookFailure) -> None:
         """Reports why the run ended early."""
         if failure.cell is not None:
             self._cell(failure.cell, duration(failure.cell.seconds), shorten(failure.cell.title))
@@ -86,7 +86,7 @@ class Progress:
         """Prints an error."""
         click.echo(f"{click.style('error:', fg='red', bold=True)} {sentence}", err=True)
 
-    def _cell(self, cell: CellRun, seconds: str, text: str) -> None:
+    def _cell(self, cell: NotebookCell, seconds: str, text: str) -> None:
         total = len(self._record.cells)
         number = f"{cell.number:>{len(str(total))}}/{total}"
         self._print(f"[{number}] {cell.label:<8} {seconds:>8}  {text}")

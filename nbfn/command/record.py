@@ -12,7 +12,7 @@ from nbfn.command.outcome import Exit
 
 
 @dataclass
-class CellRun:
+class NotebookCell:
     """One code cell of the notebook.
 
     Attributes:
@@ -45,7 +45,7 @@ class CellRun:
 
 
 @dataclass
-class Failure:
+class NotebookFailure:
     """Why a run ended early, or a requirement that was not met.
 
     Attributes:
@@ -57,7 +57,7 @@ class Failure:
 
     exit: Exit
     sentence: str
-    cell: CellRun | None = None
+    cell: NotebookCell | None = None
     details: str = ""
 
     @property
@@ -67,7 +67,7 @@ class Failure:
 
 
 @dataclass
-class Record:
+class NotebookRun:
     """The results of one run of a notebook.
 
     Attributes:
@@ -87,12 +87,12 @@ class Record:
     notebook: Path
     kernel: str
     max_retraces: int | None = None
-    cells: list[CellRun] = field(default_factory=list)
+    cells: list[NotebookCell] = field(default_factory=list)
     known: Known = field(default_factory=Known)
-    failure: Failure | None = None
+    failure: NotebookFailure | None = None
     export: Mapping[str, Any] | None = None
     export_path: Path | None = None
-    problems: list[Failure] = field(default_factory=list)
+    problems: list[NotebookFailure] = field(default_factory=list)
     seconds: float = 0.0
     nbfn: str = ""
 

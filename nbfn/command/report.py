@@ -19,11 +19,11 @@ from markupsafe import Markup, escape
 
 from nbfn import protocol, standalone
 from nbfn._version import __version__
-from nbfn.command.record import CellRun, Record
+from nbfn.command.record import NotebookCell, NotebookRun
 from nbfn.documentation import documentation
 from nbfn.outlines.cell import outline_of
 from nbfn.outlines.outline import Table, Words, place_text
-from nbfn.outlines.session import MEANINGS, SECTIONS, Shown, session_outline
+from nbfn.outlines.session import MEANINGS, SECTIONS, SessionState, session_outline
 from nbfn.sessions.feed import LIMITS
 from nbfn.text import count, data_size, duration
 
@@ -33,7 +33,7 @@ MAX_ROWS = 1000
 _SIGNS = {"passed": "✓", "failed": "✗", "refused": "⊘", "unproven": "?"}
 
 
-def html_of(record: Record) -> str:
+def html_of(record: NotebookRun) -> str:
     """Renders the report as HTML."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
@@ -53,9 +53,9 @@ def html_of(record: Record) -> str:
     functions, cells = known.functions[:MAX_ROWS], known.cells[:MAX_ROWS]
     ids = [*(each.id for each in functions), *(each.id for each in cells)]
     outlines = {id: outline_of(known.state, id).record() for id in ids}
-    shown = Shown(known.state, known.totals)
+    shown = SessionState(known.state, known.totals)
     sections = {name: section.draw(shown).record() for name, section in SECTIONS.items()}
-    still = session_outline(Shown(known.now, known.totals)).html()
+    still = session_outline(SessionState(known.now, known.totals)).html()
     return environment.get_template("report.html").render(
         record=record,
         known=known,
@@ -82,13 +82,13 @@ def html_of(record: Record) -> str:
     )
 
 
-def _exported(record: Record) -> protocol.Page | None:
+def _exported(record: NotebookRun) -> protocol.Page | None:
     """Returns the kernel's page about the exported model."""
     page = (record.export or {}).get("page")
     return None if page is None else protocol.Page.model_validate(page)
 
 
-def _snapshot(record: Record, outlines: dict[str, protocol.Page]) -> protocol.Snapshot:
+def _snapshot(record: NotebookRun, outlines: dict[str, protocol.Page]) -> protocol.Snapshot:
     """Returns the snapshot for the views: the newest rows, with the limits of a page."""
     state = record.known.now
     tables = {
@@ -98,7 +98,7 @@ def _snapshot(record: Record, outlines: dict[str, protocol.Page]) -> protocol.Sn
     tables["work"] = {}
     tables["runs"] = {id: _ended(run) for id, run in state.runs.items()}
     rows, totals = protocol.State.model_validate(tables), record.known.totals
-    shown = Shown(rows, totals, users=Shown(state, totals).captured_by)
+    shown = SessionState(rows, totals, users=SessionState(state, totals).captured_by)
     pages: dict[str, protocol.Page | None] = {
         name: section.draw(shown).record() for name, section in SECTIONS.items()
     }
@@ -125,12 +125,12 @@ def _marked(sentence: str) -> Markup:
     return Markup(re.sub(r"`([^`\n]+)`", r"<code>\1</code>", str(escape(sentence))))
 
 
-def _cells_table(record: Record) -> Table:
+def _cells_table(record: NotebookRun) -> Table:
     """Returns the code cells of the notebook, one row each."""
     state = record.known.state
     traces, retraces = _by_cell(state.traces), _by_cell(state.retraces)
 
-    def row(cell: CellRun) -> tuple[Words, ...]:
+    def row(cell: NotebookCell) -> tuple[Words, ...]:
         number = cell.execution_count
         name = "not run" if cell.seconds is None else "–"
         is_longer = cell.source.strip() != cell.title

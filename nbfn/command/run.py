@@ -16,8 +16,8 @@ from nbformat import NotebookNode
 
 from nbfn.command.execution import Execution
 from nbfn.command.outcome import CommandError, Exit
-from nbfn.command.progress import HEARTBEAT, Progress
-from nbfn.command.record import CellRun, Failure, Record
+from nbfn.command.progress import HEARTBEAT, ProgressPrinter
+from nbfn.command.record import NotebookCell, NotebookFailure, NotebookRun
 from nbfn.command.report import html_of
 from nbfn.text import count, first_line
 
@@ -27,7 +27,7 @@ _WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
 @dataclass(frozen=True)
-class Options:
+class RunOptions:
     """The options of a run.
 
     Attributes:
@@ -53,7 +53,7 @@ class Options:
     output: Path | None = None
 
 
-def run(options: Options) -> Exit:
+def run(options: RunOptions) -> Exit:
     """Runs a notebook, prints its progress, and returns the exit code.
 
     Raises:
@@ -62,17 +62,17 @@ def run(options: Options) -> Exit:
     notebook = _read(options.notebook)
     _check_places(options)
     own = notebook.metadata.get("kernelspec", {}).get("name")
-    record = Record(
+    record = NotebookRun(
         notebook=options.notebook,
         kernel=options.kernel or own or _DEFAULT_KERNEL,
         max_retraces=options.max_retraces,
         export_path=options.export,
     )
     places = [index for index, cell in enumerate(notebook.cells) if _is_run(cell)]
-    record.cells = [CellRun(n, notebook.cells[i].source) for n, i in enumerate(places, 1)]
+    record.cells = [NotebookCell(n, notebook.cells[i].source) for n, i in enumerate(places, 1)]
     folder = options.notebook.absolute().parent
     execution = Execution(notebook, record, folder, options.timeout)
-    progress = Progress(record)
+    progress = ProgressPrinter(record)
     progress.begin()
     started = time.perf_counter()
     asyncio.run(_Run(execution, record, options, progress).whole(places))
@@ -93,13 +93,17 @@ class _Run:
     """The part of a run that has a kernel."""
 
     def __init__(
-        self, execution: Execution, record: Record, options: Options, progress: Progress
+        self,
+        execution: Execution,
+        record: NotebookRun,
+        options: RunOptions,
+        progress: ProgressPrinter,
     ) -> None:
         self._execution = execution
         self._record = record
         self._options = options
         self._progress = progress
-        self._now: CellRun | None = None
+        self._now: NotebookCell | None = None
         self._ended_by: Exit | None = None
 
     async def whole(self, places: list[int]) -> None:
@@ -114,7 +118,7 @@ class _Run:
             self._record.failure = self._execution.death(self._now)
         except asyncio.CancelledError:
             exit = self._ended_by or Exit.INTERRUPTED
-            self._record.failure = Failure(exit, exit.meaning, self._now)
+            self._record.failure = NotebookFailure(exit, exit.meaning, self._now)
             await self._execution.interrupt()
         finally:
             await self._execution.end()
@@ -135,7 +139,7 @@ class _Run:
             loop.add_signal_handler(signal.SIGINT, end, Exit.INTERRUPTED)
             loop.add_signal_handler(signal.SIGTERM, end, Exit.TERMINATED)
 
-    async def _cells(self, places: list[int]) -> Failure | None:
+    async def _cells(self, places: list[int]) -> NotebookFailure | None:
         for index, cell in zip(places, self._record.cells, strict=True):
             self._now = cell
             async with self._heartbeat(cell):
@@ -149,7 +153,7 @@ class _Run:
         return None
 
     @contextlib.asynccontextmanager
-    async def _heartbeat(self, cell: CellRun) -> AsyncIterator[None]:
+    async def _heartbeat(self, cell: NotebookCell) -> AsyncIterator[None]:
         """Reports periodically that a cell is still running."""
 
         async def beat() -> None:
@@ -173,16 +177,16 @@ class _Run:
         await self._execution.collect()
 
 
-def _judge(record: Record) -> None:
+def _judge(record: NotebookRun) -> None:
     """Adds requirements that were not met to the problems."""
     answer = record.export or {}
     if "error" in answer:
         exit = Exit.NOT_PROVEN if answer["disproved"] else Exit.NOT_EXPORTED
-        record.problems.append(Failure(exit, f"not exported: {answer['error']}"))
+        record.problems.append(NotebookFailure(exit, f"not exported: {answer['error']}"))
     budget, found = record.max_retraces, record.known.retrace_count
     if budget is not None and found > budget:
         record.problems.append(
-            Failure(
+            NotebookFailure(
                 Exit.OVER_BUDGET,
                 f"{count(found, 'retrace')}, and --max-retraces allows {budget}; "
                 "--report FILE writes the remedy of each",
@@ -208,7 +212,7 @@ def _read(path: Path) -> NotebookNode:
     return notebook
 
 
-def _check_places(options: Options) -> None:
+def _check_places(options: RunOptions) -> None:
     """Refuses targets that could not be written, before anything runs."""
     target = options.export
     if target is not None and (target.exists() or target.is_symlink()):

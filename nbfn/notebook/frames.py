@@ -26,7 +26,7 @@ _FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<nam
 
 
 @dataclass(frozen=True)
-class Line:
+class CodeLine:
     """A line of code that a message names."""
 
     file: str
@@ -57,7 +57,7 @@ def move_lines(file: str, lines: range, other: str, first: int) -> None:
     _moved[file, lines[0]] = lines[-1], other, first - lines[0]
 
 
-def as_shown(line: Line) -> Line:
+def as_shown(line: CodeLine) -> CodeLine:
     """Returns the line of a cell from which a line of generated source was made."""
     for (file, first), (last, other, shift) in _moved.items():
         if file == line.file and first <= line.number <= last:
@@ -74,7 +74,7 @@ def cell_name(file: str) -> str | None:
 
 def line_in_cell(file: str, line: int) -> tuple[int, int] | None:
     """Returns the n of ``In [n]`` and the line in that cell; None for other files."""
-    shown = as_shown(Line(file, line, ""))
+    shown = as_shown(CodeLine(file, line, ""))
     found = re.fullmatch(r"In \[(\d+)\]", cell_name(shown.file) or "")
     return None if found is None else (int(found[1]), shown.number)
 
@@ -113,7 +113,7 @@ def walk(traceback: TracebackType | None) -> Iterator[TracebackType]:
         traceback = traceback.tb_next
 
 
-def lines_in(text: str) -> list[Line]:
+def lines_in(text: str) -> list[CodeLine]:
     """Returns the lines of user code that a message names, outermost first."""
     found = []
     for each in text.splitlines():
@@ -122,7 +122,7 @@ def lines_in(text: str) -> list[Line]:
             continue
         file = _rooted(match["file"])
         if is_users(file):
-            found.append(Line(file, int(match["line"]), match["name"]))
+            found.append(CodeLine(file, int(match["line"]), match["name"]))
     cells = [number for number, line in enumerate(found) if is_cell(line.file)]
     return found[cells[0] :] if cells else found
 
@@ -174,7 +174,7 @@ def linked(entries: Sequence[TracebackType]) -> TracebackType | None:
     return chained
 
 
-def entry_for(line: Line) -> TracebackType:
+def entry_for(line: CodeLine) -> TracebackType:
     """Makes a traceback entry for a line without a frame."""
     first, name = _definition_around(line)
     code = compile("\n" * (line.number - first) + "raise RuntimeError", line.file, "exec")
@@ -186,7 +186,7 @@ def entry_for(line: Line) -> TracebackType:
     raise AssertionError
 
 
-def _definition_around(line: Line) -> tuple[int, str]:
+def _definition_around(line: CodeLine) -> tuple[int, str]:
     """Returns the first line and the name of the function that contains a line.
 
     IPython shows the lines of that function. A top-level line of a cell is in the module, as

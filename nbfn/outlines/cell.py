@@ -28,10 +28,10 @@ MAX_TRACES = 3
 def cell_outline(rows: protocol.State, id: str) -> Outline:
     """Returns what is shown of a cell in segments whose rows are known."""
     cell = rows.cells[id]
-    said = cell.python
-    if len(said) > MAX_REASONS:
-        said = [*said[: MAX_REASONS - 1], f"{len(said) - MAX_REASONS + 1} more places"]
-    lines: list[Words] = [f"Python: {', '.join(said)}"] if said else []
+    reasons = cell.python
+    if len(reasons) > MAX_REASONS:
+        reasons = [*reasons[: MAX_REASONS - 1], f"{len(reasons) - MAX_REASONS + 1} more places"]
+    lines: list[Words] = [f"Python: {', '.join(reasons)}"] if reasons else []
     for id in cell.functions:
         function = rows.functions.get(id)
         retrace = rows.retraces.get(function.last_retrace or "") if function else None

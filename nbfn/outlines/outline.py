@@ -235,7 +235,7 @@ class Outline:
 
     def _inner(self) -> str:
         lines = [line for line in (self.status, *self.lines) if line]
-        said = "".join(f'<div style="{_HANGING}">{_html(line)}</div>' for line in lines)
+        shown = "".join(f'<div style="{_HANGING}">{_html(line)}</div>' for line in lines)
         parts = [table.html() for table in self.tables if table.rows]
         parts += [
             _folding(
@@ -247,8 +247,8 @@ class Outline:
         ]
         inner = "".join(parts)
         if not self.summary:
-            return said + inner
-        return said + (
+            return shown + inner
+        return shown + (
             _folding(self.summary, inner, False) if inner else f"<div>{self.summary}</div>"
         )
 
@@ -360,18 +360,18 @@ def _text(words: Words) -> str:
 def _html(words: Words) -> str:
     if isinstance(words, str):
         return _marked(words)
-    said = _coloured(words.verdict) + _marked(words.text)
+    shown = _coloured(words.verdict) + _marked(words.text)
     if words.hint is not None:
-        said = f'<span title="{escape(words.hint)}">{said}</span>'
+        shown = f'<span title="{escape(words.hint)}">{shown}</span>'
     if words.page is not None and words.page.startswith("https:"):
-        said = f'<a href="{escape(words.page)}" target="_blank" rel="noopener">{said}</a>'
+        shown = f'<a href="{escape(words.page)}" target="_blank" rel="noopener">{shown}</a>'
     if words.code is None:
-        return said
+        return shown
     code = escape(words.code)
     return (
-        f"{said}: <code>{code}</code>"
+        f"{shown}: <code>{code}</code>"
         if "\n" not in code
-        else f'{said}:<pre style="text-indent:0">{code}</pre>'
+        else f'{shown}:<pre style="text-indent:0">{code}</pre>'
     )
 
 

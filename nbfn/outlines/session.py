@@ -53,7 +53,7 @@ MEANINGS = {name: field.description for name, field in protocol.Totals.model_fie
 
 
 @dataclass(frozen=True)
-class Shown:
+class SessionState:
     """The state from which the outlines of a session are drawn.
 
     Attributes:
@@ -73,7 +73,7 @@ class Shown:
         return users_of(self.rows) if self.users is None else self.users()
 
 
-def session_outline(shown: Shown) -> Outline:
+def session_outline(shown: SessionState) -> Outline:
     """Returns what is shown of a session as a whole."""
     rows, totals = shown.rows, shown.totals
     inside = {id for cell in rows.cells.values() for id in cell.functions}
@@ -119,7 +119,7 @@ def session_outline(shown: Shown) -> Outline:
     )
 
 
-def totals_outline(shown: Shown) -> Outline:
+def totals_outline(shown: SessionState) -> Outline:
     """Returns the line of totals that a view of the session begins with."""
     totals = shown.totals
     size = data_size(totals.trace_nbytes + totals.variable_nbytes)
@@ -179,7 +179,7 @@ def _time_lines(runs: Collection[protocol.RunRecord], totals: protocol.Totals) -
     return lines
 
 
-def retraces_outline(shown: Shown) -> Outline:
+def retraces_outline(shown: SessionState) -> Outline:
     """Returns the newest retrace, and all of them by function and cause, the dearest first."""
     rows, totals = shown.rows, shown.totals
     retraces = sorted(rows.retraces.values(), key=lambda each: each.time)
@@ -245,7 +245,7 @@ def _kind(retrace: protocol.RetraceRecord) -> str:
     return f"`{cause.path}` has changed" if cause.code == "stale" else kind
 
 
-def devices_outline(shown: Shown) -> Outline:
+def devices_outline(shown: SessionState) -> Outline:
     """Returns the devices that TensorFlow can place operations on, and what each holds."""
     rows, totals = shown.rows, shown.totals
     if not rows.devices:
@@ -277,8 +277,8 @@ class Section:
         inputs: Returns what the outline is made of; it is drawn again when that is something else.
     """
 
-    draw: Callable[[Shown], Outline]
-    inputs: Callable[[Shown], tuple[object, ...]]
+    draw: Callable[[SessionState], Outline]
+    inputs: Callable[[SessionState], tuple[object, ...]]
 
 
 def _names(rows: protocol.State) -> list[str]:
@@ -289,7 +289,7 @@ VARIABLES = "variables"
 """The target of the outline of the variables and of other objects with state."""
 
 SECTIONS: Mapping[str, Section] = {
-    # Some totals, such as the time of the running cell, change more often than what is said.
+    # Some totals, such as the time of the running cell, change more often than the words.
     "totals": Section(totals_outline, lambda shown: (totals_outline(shown),)),
     "retraces": Section(
         retraces_outline,

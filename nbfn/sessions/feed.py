@@ -27,10 +27,10 @@ from nbfn.errors import report_failure
 from nbfn.outlines.cell import outline_of
 from nbfn.outlines.function import watched_outline
 from nbfn.outlines.lists import function_row
-from nbfn.outlines.session import SECTIONS, VARIABLES, Shown
+from nbfn.outlines.session import SECTIONS, VARIABLES, SessionState
 from nbfn.sessions.known import HolderCounts, KnownRows, totals_of
 from nbfn.sessions.timeline.records import run_record
-from nbfn.sessions.timeline.runs import Run, merged, runs
+from nbfn.sessions.timeline.runs import TimelineRun, merged, runs
 
 if TYPE_CHECKING:
     from nbfn.functions.calls.record import Observed
@@ -158,7 +158,7 @@ class Feed:
         self._shown_as: dict[str, protocol.VariableRecord] = {}
         self._own_names: dict[str, str] = {}
         self._past: frozenset[str] = frozenset()
-        self._runs: dict[str, Run] = {}
+        self._runs: dict[str, TimelineRun] = {}
         self._runs_changed = 0
         self._watchers: dict[Subscriber, _Watcher] = {}
         self._drawn: dict[str, tuple[Any, protocol.Page | None]] = {}
@@ -226,9 +226,9 @@ class Feed:
         return any(watcher.is_page for watcher in self._watchers.values())
 
     @property
-    def shown(self) -> Shown:
+    def shown(self) -> SessionState:
         """What the outlines of the session are made of, as last sent."""
-        return Shown(self._sent, self._totals, self.environment.auto, self._users)
+        return SessionState(self._sent, self._totals, self.environment.auto, self._users)
 
     def _users(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}

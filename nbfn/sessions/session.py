@@ -28,10 +28,10 @@ from nbfn.functions.traces.variable_names import (
 from nbfn.functions.watching.watch import observe
 from nbfn.functions.watching.watched_function import WatchedFunction
 from nbfn.functions.watching.watched_object import tf_functions
-from nbfn.outlines.session import Shown
+from nbfn.outlines.session import SessionState
 from nbfn.sessions.cluster import strategy as cluster
 from nbfn.sessions.contents import kinds
-from nbfn.sessions.contents.held import Held, held_by
+from nbfn.sessions.contents.held import SavableState, held_by
 from nbfn.sessions.contents.model import Model, is_model, model_of, trained
 from nbfn.sessions.contents.objects import is_dataset, is_iterator, objects_below
 from nbfn.sessions.contents.statistics import Statistics, statistics_of
@@ -135,7 +135,7 @@ class Session:
         return self._namespace is notebook()
 
     @property
-    def shown(self) -> Shown:
+    def shown(self) -> SessionState:
         """The rows and totals that all views show."""
         if self._is_notebooks:
             update_environment(self.named(), now=True)
@@ -385,7 +385,7 @@ class Session:
         """
         put_back(snapshot, self.held(), partial)
 
-    def held(self) -> Held:
+    def held(self) -> SavableState:
         """Returns the variables and mutable tables, which can be saved."""
         return held_by(self.named(), self.tables)
 

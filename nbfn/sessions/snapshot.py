@@ -10,7 +10,14 @@ import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.functions.calls.interruption import uninterrupted
-from nbfn.sessions.contents.held import Form, Held, form_of, match, refuse_missing, warn_kept
+from nbfn.sessions.contents.held import (
+    Form,
+    SavableState,
+    form_of,
+    match,
+    refuse_missing,
+    warn_kept,
+)
 from nbfn.sessions.contents.kinds import is_mutable_table
 
 
@@ -25,12 +32,12 @@ class Entries:
 Snapshot = dict[str, tf.Tensor | Entries]
 
 
-def snapshot_of(held: Held) -> Snapshot:
+def snapshot_of(held: SavableState) -> Snapshot:
     """Returns a copy of the values of variables and mutable tables, by name."""
     return {name: _copy(each) for name, each in held.values.items()}
 
 
-def put_back(snapshot: Mapping[str, Any], held: Held, partial: bool) -> None:
+def put_back(snapshot: Mapping[str, Any], held: SavableState, partial: bool) -> None:
     """Assigns the values of a snapshot to variables and tables.
 
     Raises:

@@ -64,13 +64,13 @@ def bundle_of(shown: Any) -> dict[str, Any]:
         case Trace() if shown.relaxed_at == shown.hits:
             # What `f.relax()` says as the last line of a cell, where a remedy puts it.
             is_new = shown.cause.code == "relaxed"
-            said = shown.cause.sentence if is_new else "the only trace, which stays as it is"
-            return outline_bundle(Outline(f"{title_of(shown)}: {said}"))
+            text = shown.cause.sentence if is_new else "the only trace, which stays as it is"
+            return outline_bundle(Outline(f"{title_of(shown)}: {text}"))
         case Trace():
             try:
                 return graph_bundle(graph_view(shown))
-            except EvictedError as gone:
-                return outline_bundle(Outline(title_of(shown), [str(gone)]))
+            except EvictedError as error:
+                return outline_bundle(Outline(title_of(shown), [str(error)]))
         case Traces() | Retraces() | Run():
             return outline_bundle(page_of(shown))
         case Times():

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 import nbfn
 from nbfn.sessions.feed import Feed
-from nbfn.sessions.timeline.runs import MAX_RUNS, Runs
+from nbfn.sessions.timeline.runs import MAX_RUNS, Timeline
 from nbfn.site import Cell
 
 
@@ -34,7 +34,7 @@ def functions(request: pytest.FixtureRequest) -> list[Any]:
 @pytest.mark.parametrize("told", [False, True], ids=["noted", "noted and told"])
 @pytest.mark.benchmark(group="a run of a cell with one call")
 def test_run(benchmark: Any, monkeypatch: Any, functions: list[Any], told: bool) -> None:
-    runs, one = Runs(), tf.ones([1])
+    runs, one = Timeline(), tf.ones([1])
     monkeypatch.setattr("nbfn.sessions.feed.runs", runs)
     feed = Feed()
     feed.subscribe(lambda _: None)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from nbfn.command.known import Known
-from nbfn.command.progress import Progress
-from nbfn.command.record import CellRun, Record
+from nbfn.command.progress import ProgressPrinter
+from nbfn.command.record import NotebookCell, NotebookRun
 from nbfn.text import duration
 
 
@@ -39,12 +39,14 @@ def test_times(seconds: float | None, text: str) -> None:
     ],
 )
 def test_what_stands_for_a_cell(source: str, title: str) -> None:
-    assert CellRun(1, source).title == title
+    assert NotebookCell(1, source).title == title
 
 
 def test_a_cell_that_goes_on_says_what_it_does(capsys: pytest.CaptureFixture[str]) -> None:
-    record = Record(Path("a.ipynb"), "python3", cells=[CellRun(1, "x"), CellRun(2, "y")])
-    Progress(record).goes_on(record.cells[1], 61.2, "tracing f, 3 s")
+    record = NotebookRun(
+        Path("a.ipynb"), "python3", cells=[NotebookCell(1, "x"), NotebookCell(2, "y")]
+    )
+    ProgressPrinter(record).goes_on(record.cells[1], 61.2, "tracing f, 3 s")
     assert capsys.readouterr().out == "[2/2] cell 2   1 min 1 s  still runs: tracing f, 3 s\n"
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from nbfn.command.record import CellRun, Record
+from nbfn.command.record import NotebookCell, NotebookRun
 from nbfn.command.report import html_of
 from nbfn.protocol import Cell
 from tests.harness.html import Page
 from tests.harness.rows import trace
 
 
-def record(**told: object) -> Record:
-    made = Record(Path("a.ipynb"), "python3", cells=[CellRun(1, "x = 1", 1)])
+def record(**told: object) -> NotebookRun:
+    made = NotebookRun(Path("a.ipynb"), "python3", cells=[NotebookCell(1, "x = 1", 1)])
     made.known.take({"put": {}, "removed": {}, "totals": {}, "tensorflow": "2.21"} | told)
     return made
 
@@ -39,9 +39,9 @@ def test_each_cell_of_the_notebook_says_what_it_made_and_how_long_it_took() -> N
     made = record()
     long = "%%time\nfor x in data:\n    f(x)"
     made.cells = [
-        CellRun(1, "x = '<b>'", 1, 0.25),
-        CellRun(2, long, 2, 61.0, "ValueError"),
-        CellRun(3, "y = 2"),
+        NotebookCell(1, "x = '<b>'", 1, 0.25),
+        NotebookCell(2, long, 2, 61.0, "ValueError"),
+        NotebookCell(3, "y = 2"),
     ]
     traces = [
         trace(f"t{n}", "f").model_copy(update={"cell": Cell(execution_count=2)}) for n in "ab"

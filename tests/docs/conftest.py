@@ -11,7 +11,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 from nbfn.functions.retraces import definitions
-from nbfn.functions.segments.times import Times
+from nbfn.functions.segments.times import SegmentTimes
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def shell(tmp_path, monkeypatch: pytest.MonkeyPatch) -> Iterator[InteractiveShel
     keras.utils.clear_session(free_memory=False)  # whose models and layers are numbered on
     monkeypatch.setattr(definitions, "_seen", {})  # pages use the same names
     for name in ("is_slower_as_graph", "is_known_to_be_short"):  # on a busy machine
-        monkeypatch.setattr(Times, name, lambda _: False)
+        monkeypatch.setattr(SegmentTimes, name, lambda _: False)
     InteractiveShell.clear_instance()
     made = InteractiveShell.instance(
         config=Config({"HistoryManager": {"enabled": False}}), user_ns={"__name__": "__main__"}

@@ -13,7 +13,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from traitlets.config import Config
 
-from nbfn.functions.segments.times import Times
+from nbfn.functions.segments.times import SegmentTimes
 from tests.programs.environments import HERE, OTHERS, Environment
 
 
@@ -102,7 +102,7 @@ def shown(text: str) -> list[str]:
 @pytest.fixture
 def always_traced(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever may be a graph is traced after its first run and stays one, however short it is."""
-    monkeypatch.setattr(Times, "misses_too_often", lambda self: self.misses >= 3)
+    monkeypatch.setattr(SegmentTimes, "misses_too_often", lambda self: self.misses >= 3)
     for name, answer in (
         ("is_worth_a_trace", True),
         ("amortizes_tracing", True),
@@ -111,4 +111,4 @@ def always_traced(monkeypatch: pytest.MonkeyPatch) -> None:
         ("is_slower_as_graph", False),
         ("wants_a_sample", False),
     ):
-        monkeypatch.setattr(Times, name, lambda _, answer=answer: answer)
+        monkeypatch.setattr(SegmentTimes, name, lambda _, answer=answer: answer)

@@ -12,7 +12,7 @@ import pytest
 from IPython.utils.capture import capture_output
 
 import nbfn
-from nbfn.sessions.timeline.runs import Run, runs
+from nbfn.sessions.timeline.runs import TimelineRun, runs
 from nbfn.views.bundle import bundle_of
 
 
@@ -21,7 +21,7 @@ def ran(shell):
     """Runs a cell, well or badly, and returns what was noted of it."""
     runs.clear()
 
-    def ran_(cell: str) -> Run:
+    def ran_(cell: str) -> TimelineRun:
         with capture_output():
             shell.run_cell(cell, store_history=True, cell_id="the-cell")
         return runs.rows()[-1]
@@ -120,7 +120,7 @@ def test_the_session_says_where_the_time_went(ran, shell) -> None:
 
 
 def test_what_a_running_cell_does_is_seen_from_its_ticker(ran, shell) -> None:
-    found: list[Run] = []
+    found: list[TimelineRun] = []
 
     def look() -> None:
         end = time.monotonic() + 20

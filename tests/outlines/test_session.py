@@ -8,7 +8,7 @@ import pytest
 
 from nbfn import protocol
 from nbfn.outlines.outline import Outline, advice
-from nbfn.outlines.session import Shown, devices_outline, retraces_outline
+from nbfn.outlines.session import SessionState, devices_outline, retraces_outline
 from tests.harness.rows import function
 
 TOTALS = protocol.Totals(traces=1)
@@ -27,7 +27,7 @@ def outline(*retraces: protocol.RetraceRecord, total: int = 0) -> Outline:
         functions={"f": function("f", "step"), "g": function("g", "predict")},
         retraces={each.id: each for each in retraces},
     )
-    return retraces_outline(Shown(rows, protocol.Totals(retraces=total)))
+    return retraces_outline(SessionState(rows, protocol.Totals(retraces=total)))
 
 
 def test_retraces_are_counted_by_function_and_cause_the_dearest_first() -> None:
@@ -71,9 +71,9 @@ def test_the_newest_says_what_to_do_until_it_is_settled() -> None:
 
 
 def test_devices_say_what_they_hold() -> None:
-    later = devices_outline(Shown(protocol.State(), TOTALS))
+    later = devices_outline(SessionState(protocol.State(), TOTALS))
     assert later.lines == ["listed when the cell has ended"]
-    none = devices_outline(Shown(protocol.State(), protocol.Totals()))
+    none = devices_outline(SessionState(protocol.State(), protocol.Totals()))
     assert none.lines == ["listed once a function has been traced"]
     variable = protocol.VariableRecord(
         id="v", name="w", shape=[250], dtype="float32", device="CPU:0", nbytes=1000, trainable=True
@@ -84,7 +84,7 @@ def test_devices_say_what_they_hold() -> None:
     }
     tensor = variable.model_copy(update={"id": "t", "kind": "tensor"})
     state = protocol.State(devices=devices, variables={"v": variable, "t": tensor})
-    outline = devices_outline(Shown(state, TOTALS.model_copy(update={"variables": 3})))
+    outline = devices_outline(SessionState(state, TOTALS.model_copy(update={"variables": 3})))
     assert outline.tables[0].rows == [("CPU:0", "CPU", "1", "1 kB"), ("GPU:0", "GPU", "0", "")]
     assert outline.lines == ["without 2 variables of which no row is kept"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from nbfn import protocol
 from nbfn.outlines.outline import Outline
-from nbfn.outlines.session import MEANINGS, SECTIONS, Shown, session_outline
+from nbfn.outlines.session import MEANINGS, SECTIONS, SessionState, session_outline
 from tests.harness.rows import function, trace, variable
 
 KERNEL, BIAS, STEP = "model/block/dense/kernel", "model/block/dense/bias", "adam/step"
@@ -31,7 +31,7 @@ TOTALS = protocol.Totals(variables=3, traces=3)
 
 
 def variables_outline(rows: protocol.State, totals: protocol.Totals) -> Outline:
-    return SECTIONS["variables"].draw(Shown(rows, totals))
+    return SECTIONS["variables"].draw(SessionState(rows, totals))
 
 
 def test_pages_have_a_tree_in_which_what_leads_nowhere_else_is_one_row() -> None:
@@ -72,7 +72,7 @@ def test_a_session_counts_what_its_tables_list() -> None:
     model = protocol.ModelRecord(id="net", label="_Net", note="", parameters=2)
     adam = protocol.ObjectRecord(id="opt", label="Adam")
     rows = ROWS.model_copy(update={"models": {"net": model}, "objects": {"opt": adam}})
-    shown = Shown(rows, totals, auto=True)
+    shown = SessionState(rows, totals, auto=True)
     text = session_outline(shown).text()
     assert text.startswith("session: 2 functions, 0 cells, 1 model, 3 variables\n")
     assert "%tf_auto` is on" in text
@@ -85,23 +85,23 @@ def test_a_session_counts_what_its_tables_list() -> None:
 
 def test_the_line_of_totals_is_the_same_in_text_and_on_pages_and_says_what_it_counts() -> None:
     totals = protocol.Totals(calls=1200, hits=7, traces=3, trace_seconds=2, trace_nbytes=1500)
-    page = SECTIONS["totals"].draw(Shown(protocol.State(), totals, auto=True)).record()
+    page = SECTIONS["totals"].draw(SessionState(protocol.State(), totals, auto=True)).record()
     *counted, size = page.facts
     texts = [fact.text for fact in counted if isinstance(fact, protocol.Phrase)]
     assert texts == ["1,200 calls", "7 hits", "3 traces", "0 retraces", "2 s to trace"]
     assert size == protocol.Phrase(text="1.5 kB", hint="Graphs 1.5 kB, variables 0 B")
     assert "%tf_auto` is on" in str(page.lines)
-    drawn = session_outline(Shown(protocol.State(), totals))
+    drawn = session_outline(SessionState(protocol.State(), totals))
     assert ", ".join(texts) in drawn.text()
     for fact in counted:
         assert isinstance(fact, protocol.Phrase)
         assert fact.hint in MEANINGS.values()
         assert f"{fact.text}: {fact.hint}" in drawn.html()
-    assert SECTIONS["totals"].draw(Shown(protocol.State(), protocol.Totals())).facts == []
+    assert SECTIONS["totals"].draw(SessionState(protocol.State(), protocol.Totals())).facts == []
 
 
 def test_variables_say_all_functions_that_capture_them_though_few_traces_have_rows() -> None:
-    shown = Shown(ROWS, TOTALS, users=lambda: {BIAS: ["older"]})
+    shown = SessionState(ROWS, TOTALS, users=lambda: {BIAS: ["older"]})
     text = SECTIONS["variables"].draw(shown).text()
     assert "  model/block/dense/bias    float32[2]       CPU:0   older\n" in text
 
@@ -113,7 +113,7 @@ def test_a_session_says_where_the_time_of_its_cells_went() -> None:
 
     runs = {each.id: each for each in (run("a", watched=2, copies=3), run("b", running=True))}
     totals = protocol.Totals(runs=2, run_seconds=8)
-    text = session_outline(Shown(protocol.State(runs=runs), totals)).text()
+    text = session_outline(SessionState(protocol.State(runs=runs), totals)).text()
     assert (
         "8 s in 2 runs of cells: 25 % tracing, 50 % running graphs, 25 % Python and everything else"
     ) in text

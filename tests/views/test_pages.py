@@ -14,7 +14,7 @@ import tensorflow as tf
 import nbfn
 from nbfn.functions.calls.glimpse import glimpse
 from nbfn.functions.calls.placement import Copy, PlacedOperation, Placement
-from nbfn.functions.retraces.diff import Change
+from nbfn.functions.retraces.diff import OperationChange
 from nbfn.functions.traces.capture import Captures
 from nbfn.outlines.function import traces_outline
 from nbfn.outlines.outline import MAX_CELL, MAX_OPEN, MAX_ROWS, Outline, Table
@@ -151,7 +151,7 @@ def test_a_diff_stands_side_by_side(step: Any) -> None:
 
 def test_long_inputs_are_shown_from_where_they_differ(step: Any) -> None:
     old, new = (", ".join(f"op_{n}" for n in range(200)) + f", {last}" for last in "ab")
-    change = Change("NoOp", "inputs", old, new)
+    change = OperationChange("NoOp", "inputs", old, new)
     diff = dataclasses.replace(nbfn.diff(step.traces[0], step.traces[1]), changed=(change,))
     ((name, *sides),) = rows(page_of(diff).record(), "changed operations")
     assert name == "NoOp: inputs"

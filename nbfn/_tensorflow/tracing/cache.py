@@ -11,7 +11,13 @@ from typing import Any, Protocol
 import tensorflow as tf
 
 from nbfn._tensorflow.base import degraded, saving, tf_function
-from nbfn._tensorflow.tracing.trace_types import Container, Object, Tensor, Value, nodes
+from nbfn._tensorflow.tracing.trace_types import (
+    ContainerNode,
+    ObjectNode,
+    TensorNode,
+    ValueNode,
+    nodes,
+)
 
 
 class CacheObserver(Protocol):
@@ -161,13 +167,13 @@ def _without_names(function_type: Any) -> list[Any]:
 
 
 def _unnamed(node: Any) -> Any:
-    if isinstance(node, Container):
+    if isinstance(node, ContainerNode):
         return node.kind
-    if isinstance(node, Tensor) and isinstance(node.spec, tf.TensorSpec):
+    if isinstance(node, TensorNode) and isinstance(node.spec, tf.TensorSpec):
         return tf.TensorSpec(node.spec.shape, node.spec.dtype)
-    if isinstance(node, Value):
+    if isinstance(node, ValueNode):
         return type(node.value), node.value
-    return node.reference() if isinstance(node, Object) else node
+    return node.reference() if isinstance(node, ObjectNode) else node
 
 
 def _strict(context: Any, function_type: Any, context_key: Any) -> Any:
@@ -198,12 +204,12 @@ def _values(function_type: Any) -> Iterator[Any]:
     each trace of a context in turn.
     """
     for _, node in nodes(function_type):
-        if isinstance(node, Value):
+        if isinstance(node, ValueNode):
             yield type(node.value)
             # By text, because 0.0 equals -0.0 and NaN does not equal itself.
             is_odd = isinstance(node.value, float) and (node.value == 0 or math.isnan(node.value))
             yield str(node.value) if is_odd else node.value
-        elif isinstance(node, Object):
+        elif isinstance(node, ObjectNode):
             yield id(node.reference())
 
 

@@ -11,14 +11,14 @@ import tensorflow as tf
 
 
 @dataclass(frozen=True)
-class Tensor:
+class TensorNode:
     """A leaf keyed by dtype and shape, or by another type spec."""
 
     spec: Any
 
 
 @dataclass(frozen=True)
-class Value:
+class ValueNode:
     """A leaf keyed by a Python value.
 
     Attributes:
@@ -31,55 +31,55 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Object:
+class ObjectNode:
     """A leaf keyed by an object's identity, held weakly."""
 
     reference: Callable[[], Any]
 
 
 @dataclass(frozen=True)
-class Container:
+class ContainerNode:
     """A nested structure: its kind, and its children by path suffix."""
 
     kind: str
     children: dict[str, Any]
 
 
-Node = Tensor | Value | Object | Container
+Node = TensorNode | ValueNode | ObjectNode | ContainerNode
 
 
 def unfold(trace_type: Any) -> Node:
-    """Converts a trace type to a plain tree; unknown types become a `Tensor` of themselves."""
+    """Converts a trace type to a plain tree; unknown types become a `TensorNode` of themselves."""
     if isinstance(trace_type, tf.TypeSpec):
-        return Tensor(trace_type)
+        return TensorNode(trace_type)
     kind = type(trace_type).__name__
     if kind == "Literal" and hasattr(trace_type, "value"):
         value = trace_type.value
         # TensorFlow replaces NaN, which is not equal to itself, by a placeholder object.
-        return Value(trace_type.placeholder_value(None) if type(value) is object else value)
+        return ValueNode(trace_type.placeholder_value(None) if type(value) is object else value)
     if kind == "Weakref" and isinstance(getattr(trace_type, "_ref", None), weakref.ref):
-        return Object(trace_type._ref)
+        return ObjectNode(trace_type._ref)
     if kind == "Tuple" and hasattr(trace_type, "components"):
         return _sequence("tuple", trace_type.components)
     if kind == "List" and hasattr(trace_type, "components_tuple"):
         return _sequence("list", trace_type.components_tuple.components)
     if kind == "Dict" and hasattr(trace_type, "mapping"):
         children = {f"[{key!r}]": unfold(item) for key, item in trace_type.mapping.items()}
-        return Container("dict", children)
+        return ContainerNode("dict", children)
     if kind == "Attrs" and hasattr(trace_type, "named_attributes"):
         return unfold(trace_type.named_attributes)
     if kind == "NamedTuple" and hasattr(trace_type, "attribute_names"):
         names = trace_type.attribute_names
         items = trace_type.attributes.components
-        return Container(
+        return ContainerNode(
             trace_type.type_name,
             {f".{name}": unfold(item) for name, item in zip(names, items, strict=True)},
         )
-    return Tensor(trace_type)
+    return TensorNode(trace_type)
 
 
-def _sequence(kind: str, items: Any) -> Container:
-    return Container(kind, {f"[{i}]": unfold(item) for i, item in enumerate(items)})
+def _sequence(kind: str, items: Any) -> ContainerNode:
+    return ContainerNode(kind, {f"[{i}]": unfold(item) for i, item in enumerate(items)})
 
 
 def unfold_spec(spec: Any) -> Node:
@@ -89,18 +89,18 @@ def unfold_spec(spec: Any) -> Node:
     and the fields of an ExtensionType.
     """
     if hasattr(spec, "dtype") and hasattr(spec, "shape"):
-        return Tensor(spec)
+        return TensorNode(spec)
     try:
         parts = spec._serialize()
     except (AttributeError, NotImplementedError, TypeError, ValueError):
-        return Tensor(spec)
+        return TensorNode(spec)
     kind = type(spec).__name__.removesuffix("Spec") or spec.value_type.__name__
     if parts and all(isinstance(part, tuple) and isinstance(part[0], str) for part in parts):
-        return Container(kind, {f".{name}": _unfold_part(part) for name, part in parts})
+        return ContainerNode(kind, {f".{name}": _unfold_part(part) for name, part in parts})
     held = [part for part in parts if _holds_specs(part)]
     if len(held) == 1:
-        return Container(kind, {".element_spec": _unfold_part(held[0])})
-    return _unfold_part(tuple(held)) if held else Tensor(spec)
+        return ContainerNode(kind, {".element_spec": _unfold_part(held[0])})
+    return _unfold_part(tuple(held)) if held else TensorNode(spec)
 
 
 def _unfold_part(part: Any) -> Node:
@@ -108,14 +108,14 @@ def _unfold_part(part: Any) -> Node:
         return unfold_spec(part)
     if isinstance(part, Mapping):
         children = {f"[{key!r}]": _unfold_part(item) for key, item in part.items()}
-        return Container("dict", children)
+        return ContainerNode("dict", children)
     if isinstance(part, tuple) and hasattr(part, "_fields"):
         items = {f".{n}": _unfold_part(v) for n, v in zip(part._fields, part, strict=True)}
-        return Container(type(part).__name__, items)
+        return ContainerNode(type(part).__name__, items)
     if isinstance(part, (list, tuple)):
         items = {f"[{i}]": _unfold_part(item) for i, item in enumerate(part)}
-        return Container(type(part).__name__, items)
-    return Value(part, in_spec=True)
+        return ContainerNode(type(part).__name__, items)
+    return ValueNode(part, in_spec=True)
 
 
 def _holds_specs(part: Any) -> bool:
@@ -133,7 +133,7 @@ def nodes(function_type: Any) -> Iterator[tuple[str, Node]]:
 def below(path: str, node: Node) -> Iterator[tuple[str, Node]]:
     """Yields a node and all nested ones, each with its path."""
     yield path, node
-    if isinstance(node, Container):
+    if isinstance(node, ContainerNode):
         for suffix, child in node.children.items():
             yield from below(path + suffix, child)
 
@@ -141,7 +141,7 @@ def below(path: str, node: Node) -> Iterator[tuple[str, Node]]:
 def objects(function_type: Any) -> Iterator[tuple[str, Any]]:
     """Yields the arguments, or parts of them, that are keyed by identity and alive, by path."""
     for path, node in nodes(function_type):
-        if isinstance(node, Object) and (target := node.reference()) is not None:
+        if isinstance(node, ObjectNode) and (target := node.reference()) is not None:
             yield path, target
 
 

@@ -28,7 +28,7 @@ _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 
 
 @dataclass
-class Observation:
+class RunEffects:
     """The effects of one run.
 
     Attributes:
@@ -48,8 +48,8 @@ class Observation:
 class Outcome:
     """The effects of both runs, and how the results differ; holds no results or arguments."""
 
-    eager: Observation
-    traced: Observation
+    eager: RunEffects
+    traced: RunEffects
     value_differences: list[tuple[str, str]]
     variable_differences: list[tuple[str, str]]
     variables: int
@@ -166,7 +166,7 @@ class Trial:
         eager, result, after = self._observed(self.eagerly)
         self.put_back()
         if concrete is None:
-            traced, served, now = Observation(error=failure), None, list[Any]()
+            traced, served, now = RunEffects(error=failure), None, list[Any]()
         else:
             call = functools.partial(concrete, *self._args, **self._kwargs)
             traced, served, now = self._observed(call)
@@ -233,8 +233,8 @@ class Trial:
         finally:
             tf.config.run_functions_eagerly(eagerly)
 
-    def _observed(self, call: Callable[[], Any]) -> tuple[Observation, Any, list[Any]]:
-        run, result = Observation(), None
+    def _observed(self, call: Callable[[], Any]) -> tuple[RunEffects, Any, list[Any]]:
+        run, result = RunEffects(), None
         files = {each.__code__.co_filename for each in self._functions}
         with _listening(run.printed, files):
             try:

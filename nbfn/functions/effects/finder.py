@@ -31,8 +31,8 @@ from nbfn.functions.effects.values import (
     LIBRARIES,
     TENSOR,
     UNKNOWN,
-    Scope,
-    Value,
+    AbstractValue,
+    CodeScope,
     elements_of,
     is_of_a_library,
     known,
@@ -40,7 +40,7 @@ from nbfn.functions.effects.values import (
     package,
 )
 
-Keywords = Mapping[str | None, Value]
+Keywords = Mapping[str | None, AbstractValue]
 """The values of a call's keyword arguments; the key None means that there may be more of them."""
 
 MAX_FUNCTIONS = 200
@@ -101,8 +101,8 @@ class Finder:
     """The state of one search, across all functions that it walks.
 
     ``strict`` is for code that may run in a segment: what is not known counts as Python's. Remarks,
-    ``check`` and ``--whole`` are not strict: they report only what is certain. `Walk.is_own` adds,
-    for the cell's own statements, what a graph could not return.
+    ``check`` and ``--whole`` are not strict: they report only what is certain.
+    `StatementWalk.is_own` adds, for the cell's own statements, what a graph could not return.
 
     Attributes:
         reads: Names of the namespace that the called functions read; complete when the walk has
@@ -129,7 +129,7 @@ class Finder:
         self._namespace = namespace
 
     def in_function(
-        self, function: types.FunctionType, given: Mapping[str, Value] | None = None
+        self, function: types.FunctionType, given: Mapping[str, AbstractValue] | None = None
     ) -> Iterator[Effect]:
         """Yields the effects in a user function and in the functions that it calls.
 
@@ -159,7 +159,7 @@ class Finder:
         if function.__globals__ is self._namespace:
             self.reads |= set(names_in_code(code))
         own = dict.fromkeys(parameters(node.args), UNKNOWN) | dict(given)
-        walk = Walk(Scope(names_of_function(function), own), self, is_own=False)
+        walk = StatementWalk(CodeScope(names_of_function(function), own), self, is_own=False)
         for each in walk.block([node.body] if isinstance(node, ast.Lambda) else node.body):
             if each.function:
                 yield each
@@ -167,7 +167,7 @@ class Finder:
                 yield replace(each, function=shown, file=code.co_filename, inner=each.line)
 
 
-class Walk:
+class StatementWalk:
     """Walks the statements of a cell, or of one function.
 
     Attributes:
@@ -177,7 +177,7 @@ class Walk:
     """
 
     def __init__(
-        self, scope: Scope, finder: Finder, *, is_own: bool, tapes: Iterable[str] = ()
+        self, scope: CodeScope, finder: Finder, *, is_own: bool, tapes: Iterable[str] = ()
     ) -> None:
         self.scope = scope
         self.is_own = is_own
@@ -270,10 +270,10 @@ class Walk:
         texts = self.scope.value(node.left).objects if isinstance(node.op, ast.Mod) else ()
         return any(isinstance(each, str) for each in texts)
 
-    def _inside(self, own: Mapping[str, Value]) -> Walk:
+    def _inside(self, own: Mapping[str, AbstractValue]) -> StatementWalk:
         """Builds the walk of a nested function, lambda or comprehension."""
-        scope = Scope(self.scope.name, dict(own))
-        return Walk(scope, self._finder, is_own=self.is_own, tapes=self.tapes)
+        scope = CodeScope(self.scope.name, dict(own))
+        return StatementWalk(scope, self._finder, is_own=self.is_own, tapes=self.tapes)
 
     def _effect(self, kind: str, node: ast.AST, text: str, advice: str = "") -> Effect:
         return self._found(Reason(kind, text, advice), node)
@@ -297,7 +297,7 @@ class Walk:
         else:
             yield from self._assign(target, UNKNOWN if value is None else self.scope.value(value))
 
-    def _assign(self, target: ast.expr, value: Value) -> Iterator[Effect]:
+    def _assign(self, target: ast.expr, value: AbstractValue) -> Iterator[Effect]:
         match target:
             case ast.Starred():
                 yield from self._assign(target.value, FRESH)
@@ -386,7 +386,7 @@ class Walk:
             elif "__getattr__" in vars(cls) and is_user_module(cls.__module__):
                 yield self._effect("unknown", node, f"looks up attributes of a {cls.__name__}")
 
-    def _operators(self, node: ast.AST, value: Value) -> Iterator[Effect]:
+    def _operators(self, node: ast.AST, value: AbstractValue) -> Iterator[Effect]:
         """Yields the effects of operators that user classes define."""
         for owner in value.objects:
             if self.is_own and isinstance(owner, _ARRAYS):
@@ -430,10 +430,10 @@ class Walk:
         elif called is UNKNOWN and self._finder.strict:
             yield self._effect("unknown", node, f"calls {shown(node.func)}, which is not known yet")
 
-    def _given(self, node: ast.Call) -> tuple[list[Value], Keywords]:
+    def _given(self, node: ast.Call) -> tuple[list[AbstractValue], Keywords]:
         """Returns the values of a call's arguments; those from ``*`` and ``**`` are unknown."""
         args = list(itertools.takewhile(lambda each: not isinstance(each, ast.Starred), node.args))
-        keywords: dict[str | None, Value] = {
+        keywords: dict[str | None, AbstractValue] = {
             each.arg: self.scope.value(each.value) for each in node.keywords
         }
         if len(args) < len(node.args):
@@ -451,7 +451,7 @@ class Walk:
                 if is_function or is_object or is_bound or rules.is_traced_function(inner):
                     yield from self._callable(node, inner, [], {})
 
-    def _method(self, node: ast.Call, owner: Value, name: str) -> Iterator[Effect]:
+    def _method(self, node: ast.Call, owner: AbstractValue, name: str) -> Iterator[Effect]:
         """Yields the effects of a method whose owner is not a known object."""
         strict = self._finder.strict
         if owner is TENSOR:
@@ -469,7 +469,7 @@ class Walk:
                 yield self._effect("unknown", node, what)
 
     def _callable(
-        self, node: ast.Call, value: Any, args: list[Value], keywords: Keywords
+        self, node: ast.Call, value: Any, args: list[AbstractValue], keywords: Keywords
     ) -> Iterator[Effect]:
         """Yields the effects of calling an object."""
         value, text = rules.wrapped(value), shown(node.func)
@@ -509,7 +509,7 @@ class Walk:
                 yield self._effect("value", node, f"asks with {text}() what a tensor is")
 
     def _instance(
-        self, node: ast.Call, value: Any, args: list[Value], keywords: Keywords
+        self, node: ast.Call, value: Any, args: list[AbstractValue], keywords: Keywords
     ) -> Iterator[Effect]:
         """Yields the effects of calling an instance of a class."""
         cls, text = type(value), shown(node.func)
@@ -547,7 +547,7 @@ class Walk:
         self,
         node: ast.AST,
         function: types.FunctionType,
-        args: Sequence[Value],
+        args: Sequence[AbstractValue],
         keywords: Keywords = MappingProxyType({}),
     ) -> Iterator[Effect]:
         """Yields the effects of a user function."""
@@ -575,13 +575,13 @@ def _is_builtin(value: Any) -> bool:
     return is_builtin and value.__module__ in ("builtins", None)
 
 
-def _is_iterator(args: Sequence[Value]) -> bool:
+def _is_iterator(args: Sequence[AbstractValue]) -> bool:
     """Returns whether the first argument is known to be a Python iterator."""
     objects = args[0].objects if args else ()
     return any(not isinstance(each, tf.data.Iterator) for each in objects)
 
 
-def _may_differ_in_graph(value: Any, node: ast.Call, args: Sequence[Value]) -> bool:
+def _may_differ_in_graph(value: Any, node: ast.Call, args: Sequence[AbstractValue]) -> bool:
     """Returns whether a builtin may answer differently for a symbolic tensor."""
     if value not in (type, hasattr, getattr) or not args or args[0] is not TENSOR:
         return False
@@ -589,12 +589,12 @@ def _may_differ_in_graph(value: Any, node: ast.Call, args: Sequence[Value]) -> b
     return not (isinstance(name, ast.Constant) and hasattr(tf.Tensor, str(name.value)))
 
 
-def _may_be_iterator(value: Value) -> bool:
+def _may_be_iterator(value: AbstractValue) -> bool:
     """Returns whether a value is known to be an iterator, which can be read only once."""
     return any(hasattr(type(each), "__next__") for each in value.objects)
 
 
-def _and_held(value: Value) -> Iterator[Any]:
+def _and_held(value: AbstractValue) -> Iterator[Any]:
     """Yields the objects that a value may be and their elements, which sorting compares."""
     yield from value.objects
     yield from elements_of(value).objects
@@ -652,7 +652,7 @@ def _defaults(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
     yield from (function.__kwdefaults__ or {}).items()
 
 
-def _identity(value: Value) -> Any:
+def _identity(value: AbstractValue) -> Any:
     return (value.kind, *(id(each) for each in value.objects))
 
 

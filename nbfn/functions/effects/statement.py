@@ -9,11 +9,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbfn.functions.effects.finder import Finder, Walk
+from nbfn.functions.effects.finder import Finder, StatementWalk
 from nbfn.functions.effects.values import (
     TENSOR,
-    Scope,
-    Value,
+    AbstractValue,
+    CodeScope,
     is_of_a_library,
     is_tensor,
     names_in,
@@ -44,7 +44,7 @@ def judged(node: ast.stmt, namespace: Mapping[str, Any], tapes: frozenset[str]) 
         namespace: The namespace of the cell.
         tapes: Tapes whose gradients may be taken in a segment.
     """
-    scope = Scope(names_in(namespace, {}))
+    scope = CodeScope(names_in(namespace, {}))
     if isinstance(node, ast.With):
         opened = node.items[0].context_expr
         is_tape = isinstance(opened, ast.Call) and scope.value(opened.func).is_one_of(
@@ -52,12 +52,12 @@ def judged(node: ast.stmt, namespace: Mapping[str, Any], tapes: frozenset[str]) 
         )
         return Verdict(None if is_tape else "enters a context")
     finder = Finder(namespace)
-    walk = Walk(scope, finder, is_own=True, tapes=tapes)
+    walk = StatementWalk(scope, finder, is_own=True, tapes=tapes)
     found = list(walk.visit(node))
     if found:  # the effect of the outermost call comes last
         decisive = found[-1] if found[-1].reason.is_effect else found[0]
         return Verdict(str(decisive))
-    before = Scope(names_in(namespace, {}))
+    before = CodeScope(names_in(namespace, {}))
     read = [
         before.value(each)
         for each in ast.walk(node)
@@ -71,7 +71,7 @@ def judged(node: ast.stmt, namespace: Mapping[str, Any], tapes: frozenset[str]) 
     return Verdict(None, frozenset(finder.reads))
 
 
-def _has_tensor(node: ast.stmt, scope: Scope, read: Sequence[Value]) -> bool:
+def _has_tensor(node: ast.stmt, scope: CodeScope, read: Sequence[AbstractValue]) -> bool:
     """Returns whether a statement uses tensors, or calls functions that create some."""
     if isinstance(node, ast.AugAssign):
         read = [*read, scope.value(node.target)]

@@ -29,7 +29,7 @@ LIBRARIES = (
 
 
 @dataclass(frozen=True, eq=False)
-class Value:
+class AbstractValue:
     """The possible values of an expression.
 
     Attributes:
@@ -42,12 +42,12 @@ class Value:
     kind: str
     objects: tuple[Any, ...] = ()
 
-    def joined(self, other: Value) -> Value:
+    def joined(self, other: AbstractValue) -> AbstractValue:
         """Returns a value that may be this one or the other."""
         if self.kind == other.kind != "objects":
             return self
         if self.kind == other.kind and len(self.objects) + len(other.objects) <= MAX_OBJECTS:
-            return Value("objects", (*self.objects, *other.objects))
+            return AbstractValue("objects", (*self.objects, *other.objects))
         constants = all(each.is_constant for each in (self, other) if each.kind != "tensor")
         if "tensor" in (self.kind, other.kind) and constants:
             return TENSOR
@@ -63,13 +63,13 @@ class Value:
         return self.kind == "objects" and all(type(o) in PLAIN for o in self.objects)
 
 
-TENSOR, FRESH, FUNCTION, UNKNOWN = map(Value, ("tensor", "fresh", "function", "unknown"))
+TENSOR, FRESH, FUNCTION, UNKNOWN = map(AbstractValue, ("tensor", "fresh", "function", "unknown"))
 _ABSENT = object()
 
 
-def known(value: Any) -> Value:
+def known(value: Any) -> AbstractValue:
     """Returns the value for a known object."""
-    return TENSOR if is_tensor(value) else Value("objects", (value,))
+    return TENSOR if is_tensor(value) else AbstractValue("objects", (value,))
 
 
 def is_tensor(value: Any) -> bool:
@@ -95,7 +95,7 @@ def is_of_a_library(cls: type) -> bool:
 
 
 @dataclass
-class Scope:
+class CodeScope:
     """The names that code can see.
 
     Attributes:
@@ -103,18 +103,18 @@ class Scope:
         own: The values of local names.
     """
 
-    outer: Callable[[str], Value]
-    own: dict[str, Value] = field(default_factory=dict)
+    outer: Callable[[str], AbstractValue]
+    own: dict[str, AbstractValue] = field(default_factory=dict)
 
-    def name(self, name: str) -> Value:
+    def name(self, name: str) -> AbstractValue:
         """Returns the value of a name."""
         return self.own[name] if name in self.own else self.outer(name)
 
-    def assign(self, name: str, value: Value) -> None:
+    def assign(self, name: str, value: AbstractValue) -> None:
         """Adds a possible value of a local name."""
         self.own[name] = self.own[name].joined(value) if name in self.own else value
 
-    def value(self, node: ast.expr) -> Value:
+    def value(self, node: ast.expr) -> AbstractValue:
         """Returns the value of an expression."""
         match node:
             case ast.Constant():
@@ -140,7 +140,7 @@ class Scope:
                 return TENSOR
         return FRESH  # lists, dicts, sets, comprehensions
 
-    def elements(self, node: ast.expr) -> Value:
+    def elements(self, node: ast.expr) -> AbstractValue:
         """Returns the value that a loop over an expression assigns to its target."""
         if isinstance(node, ast.List | ast.Tuple | ast.Set) and node.elts:
             return _joined([self.value(each) for each in node.elts])
@@ -155,7 +155,9 @@ class Scope:
             return elements_of(value)
         return value if value is TENSOR or value is FRESH else UNKNOWN
 
-    def targets(self, target: ast.expr, iterated: ast.expr) -> Iterator[tuple[ast.expr, Value]]:
+    def targets(
+        self, target: ast.expr, iterated: ast.expr
+    ) -> Iterator[tuple[ast.expr, AbstractValue]]:
         """Yields the targets of a loop with their values."""
         called = iterated.func if isinstance(iterated, ast.Call) else None
         if isinstance(target, ast.Tuple) and isinstance(called, ast.Name):
@@ -171,12 +173,12 @@ class Scope:
                 return
         yield target, self.elements(iterated)
 
-    def _attribute(self, base: Value, name: str) -> Value:
+    def _attribute(self, base: AbstractValue, name: str) -> AbstractValue:
         if base is TENSOR:
             return TENSOR
         return _joined(_attribute(each, name) for each in base.objects)
 
-    def _item(self, base: Value, index: ast.expr) -> Value:
+    def _item(self, base: AbstractValue, index: ast.expr) -> AbstractValue:
         if base.kind != "objects":
             return base if base is TENSOR or base is FRESH else UNKNOWN
         found = []
@@ -191,14 +193,14 @@ class Scope:
         return _joined(found)
 
 
-def _joined(values: Iterable[Value]) -> Value:
-    found: Value | None = None
+def _joined(values: Iterable[AbstractValue]) -> AbstractValue:
+    found: AbstractValue | None = None
     for value in values:
         found = value if found is None else found.joined(value)
     return UNKNOWN if found is None else found
 
 
-def _result_of(function: Any) -> Value:
+def _result_of(function: Any) -> AbstractValue:
     if isinstance(function, type):
         if issubclass(function, (int, float, bool, str, bytes)):
             return known(0)
@@ -215,12 +217,12 @@ def _result_of(function: Any) -> Value:
     return UNKNOWN
 
 
-def elements_of(value: Value) -> Value:
+def elements_of(value: AbstractValue) -> AbstractValue:
     """Returns the joined value of the elements of some containers."""
     return _joined([_elements_of(each) for each in value.objects])
 
 
-def _elements_of(value: Any) -> Value:
+def _elements_of(value: Any) -> AbstractValue:
     if is_tensor(value):
         return TENSOR
     items = list(value.values()) if isinstance(value, dict) else value
@@ -229,7 +231,7 @@ def _elements_of(value: Any) -> Value:
     return known(0) if isinstance(value, range) else UNKNOWN
 
 
-def _attribute(value: Any, name: str) -> Value:
+def _attribute(value: Any, name: str) -> AbstractValue:
     """Returns the value of an object's attribute; no user code runs."""
     cls = type(value)
     if not isinstance(value, types.ModuleType) and not is_of_a_library(cls):
@@ -251,17 +253,19 @@ def _attribute(value: Any, name: str) -> Value:
         return UNKNOWN
 
 
-def names_of_function(function: types.FunctionType) -> Callable[[str], Value]:
+def names_of_function(function: types.FunctionType) -> Callable[[str], AbstractValue]:
     """Returns the lookup of a function's free names: closure, globals, builtins."""
     bound = {name: known(value) for name, value in closure(function).items()}
     closed = dict.fromkeys(function.__code__.co_freevars, UNKNOWN) | bound
     return names_in(function.__globals__, closed)
 
 
-def names_in(namespace: Mapping[str, Any], own: Mapping[str, Value]) -> Callable[[str], Value]:
+def names_in(
+    namespace: Mapping[str, Any], own: Mapping[str, AbstractValue]
+) -> Callable[[str], AbstractValue]:
     """Returns a lookup of names: given ones, then a namespace, then the builtins."""
 
-    def name_of(name: str) -> Value:
+    def name_of(name: str) -> AbstractValue:
         if name in own:
             return own[name]
         if name in namespace:

@@ -16,7 +16,7 @@ from nbfn.functions.checking.check import trial_of
 from nbfn.functions.graphs.operations import graph_of_concrete
 from nbfn.functions.graphs.times import GraphTimes, graph_times
 from nbfn.functions.inside.instrument import Instrument
-from nbfn.functions.inside.origin import Origin, Origins
+from nbfn.functions.inside.origin import OperationOrigin, Origins
 from nbfn.functions.traced.function import function as traced
 from nbfn.site import Site
 from nbfn.text import count, cut, percent
@@ -154,7 +154,7 @@ def _by_line(graph: Any, origins: Origins, found: GraphTimes) -> dict[Any, LineT
     return known
 
 
-def _text(origin: Origin) -> str:
+def _text(origin: OperationOrigin) -> str:
     site = origin.spot.site
     whole = linecache.getline(site.file or "", site.line or 0).strip()
     return cut(whole or origin.spot.text, _MAX_TEXT)

@@ -18,7 +18,7 @@ from nbfn import _tensorflow
 from nbfn.functions.checking.check import trial_of
 from nbfn.functions.inside.extent import Extent, extent_of
 from nbfn.functions.inside.instrument import Instrument
-from nbfn.functions.inside.origin import Origin, Origins
+from nbfn.functions.inside.origin import OperationOrigin, Origins
 from nbfn.functions.recording.recorded import Recorded
 from nbfn.text import first_line
 
@@ -39,7 +39,7 @@ class Failure:
     """
 
     function: str
-    origin: Origin | None
+    origin: OperationOrigin | None
     inputs: tuple[Extent, ...]
     turn: int
     message: str
@@ -84,7 +84,7 @@ class _Recorder:
         self._name = name
         self._origins = Origins(until)
         self._lock = threading.Lock()
-        self.seen: list[tuple[Origin, list[Extent]]] = []
+        self.seen: list[tuple[OperationOrigin, list[Extent]]] = []
         self.turns: dict[int, int] = {}
 
     def __call__(self, made: _tensorflow.NewOperation) -> None:
@@ -101,7 +101,7 @@ class _Recorder:
             return _tensorflow.may_fail(operation)
         return _base(operation.name) == self._name
 
-    def _look(self, origin: Origin, names: Sequence[str], *arrays: Any) -> Any:
+    def _look(self, origin: OperationOrigin, names: Sequence[str], *arrays: Any) -> Any:
         given = [
             extent_of(name, np.asarray(array)) for name, array in zip(names, arrays, strict=True)
         ]
@@ -157,7 +157,9 @@ def failure_of(
     )
 
 
-def _found(recorder: _Recorder, error: BaseException) -> tuple[Origin, list[Extent]] | None:
+def _found(
+    recorder: _Recorder, error: BaseException
+) -> tuple[OperationOrigin, list[Extent]] | None:
     """Returns the failed operation: the last executed one of the longest matching name."""
     node = _NODE.search(str(error))
     path = f"/{node[1]}" if node else ""

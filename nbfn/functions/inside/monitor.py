@@ -16,7 +16,7 @@ import tensorflow as tf
 from nbfn import _tensorflow
 from nbfn.errors import NbfnError
 from nbfn.functions.inside.extent import FINE, Extent, Health, extent_of, health_of
-from nbfn.functions.inside.origin import Origin, Origins
+from nbfn.functions.inside.origin import OperationOrigin, Origins
 
 MAX_FINDINGS = 20
 _PASSED_OVER = frozenset(
@@ -52,7 +52,7 @@ class Finding:
     """
 
     kind: str
-    origin: Origin
+    origin: OperationOrigin
     value: str
     index: tuple[int, ...]
     wrong: int
@@ -165,7 +165,7 @@ class Monitor:
 
     def _look(
         self,
-        origin: Origin,
+        origin: OperationOrigin,
         number: int,
         names: Sequence[str],
         constant: Sequence[bool],
@@ -188,7 +188,7 @@ class Monitor:
     def _found(
         self,
         kind: str,
-        origin: Origin,
+        origin: OperationOrigin,
         output: np.ndarray,
         names: Sequence[str],
         given: Sequence[np.ndarray],

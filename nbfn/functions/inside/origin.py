@@ -10,8 +10,8 @@ from typing import Any
 from nbfn import _tensorflow
 from nbfn.functions.inside.words import (
     NOWHERE,
-    Names,
     Spot,
+    TensorNames,
     frames,
     is_of_library,
     is_user_frame,
@@ -20,7 +20,7 @@ from nbfn.functions.inside.words import (
 
 
 @dataclass
-class Origin:
+class OperationOrigin:
     """The origin of an operation.
 
     Attributes:
@@ -62,12 +62,12 @@ class Origins:
             until: The code of the nbfn function that traces; its callers are not examined.
         """
         self._until = until
-        self._names = Names()
-        self._by_tensor: dict[int, tuple[weakref.ReferenceType[Any], Origin]] = {}
-        self._by_operation: dict[tuple[int, str], Origin] = {}
-        self._by_type: dict[str, list[Origin]] = {}
+        self._names = TensorNames()
+        self._by_tensor: dict[int, tuple[weakref.ReferenceType[Any], OperationOrigin]] = {}
+        self._by_operation: dict[tuple[int, str], OperationOrigin] = {}
+        self._by_type: dict[str, list[OperationOrigin]] = {}
 
-    def of(self, made: _tensorflow.NewOperation) -> Origin:
+    def of(self, made: _tensorflow.NewOperation) -> OperationOrigin:
         """Returns the origin of a new operation."""
         users, derived, is_gradient, is_librarys = None, None, False, False
         for frame in frames(made.frame, self._until):
@@ -83,7 +83,7 @@ class Origins:
             is_librarys |= derived is None and is_of_library(frame)
         spot = NOWHERE if users is None else spot_of(users)
         name = "" if made.operation is None else str(made.operation.name)
-        origin = Origin(made.type, name, spot, (), is_gradient)
+        origin = OperationOrigin(made.type, name, spot, (), is_gradient)
         origin.is_librarys = is_librarys and users is not None
         known = None if derived is None else self._differentiated(derived)
         if is_gradient:
@@ -94,22 +94,22 @@ class Origins:
         self._note(origin, made)
         return origin
 
-    def at(self, graph: Any, name: str) -> Origin | None:
+    def at(self, graph: Any, name: str) -> OperationOrigin | None:
         """Returns the origin of an operation of a graph by its name."""
         return self._by_operation.get((id(graph), name))
 
-    def known(self, tensor: Any) -> Origin | None:
+    def known(self, tensor: Any) -> OperationOrigin | None:
         """Returns the origin of an earlier tensor; None if it is an argument."""
         found = self._by_tensor.get(id(tensor))
         return found[1] if found is not None and found[0]() is tensor else None
 
-    def replaced(self, origin: Origin, tensors: Any) -> None:
+    def replaced(self, origin: OperationOrigin, tensors: Any) -> None:
         """Records that tensors have replaced an operation's outputs."""
         for tensor in tensors:
             self._by_tensor[id(tensor)] = weakref.ref(tensor), origin
             self._names.note(tensor, self._text(origin))
 
-    def _note(self, origin: Origin, made: _tensorflow.NewOperation) -> None:
+    def _note(self, origin: OperationOrigin, made: _tensorflow.NewOperation) -> None:
         if made.operation is not None:
             self._by_operation[id(made.operation.graph), origin.name] = origin
             if not origin.is_gradient:
@@ -118,18 +118,18 @@ class Origins:
             self.replaced(origin, made.outputs)
 
     @staticmethod
-    def _text(origin: Origin) -> str:
+    def _text(origin: OperationOrigin) -> str:
         if origin.is_gradient and origin.spot is not origin.asked_at:
             return f"gradient of {origin.spot.text}"
         return origin.spot.text
 
-    def _name(self, tensor: Any, users: FrameType | None, origin: Origin) -> str:
+    def _name(self, tensor: Any, users: FrameType | None, origin: OperationOrigin) -> str:
         try:
             return self._names.of(tensor, users, self._text(origin))
         except Exception:  # the name is optional
             return ""
 
-    def _differentiated(self, derived: _tensorflow.Differentiated) -> Origin | None:
+    def _differentiated(self, derived: _tensorflow.Differentiated) -> OperationOrigin | None:
         """Returns the origin of the operation that is differentiated."""
         if derived.operation is not None:
             graph = derived.operation.graph

@@ -162,7 +162,7 @@ def _text(node: ast.AST) -> str:
     return cut(" ".join(ast.unparse(node).split()), MAX_EXPRESSION)
 
 
-class Names:
+class TensorNames:
     """Names the tensors of a graph while it is made.
 
     A tensor has the name of a variable in the frame that uses it; else the expression that computed

@@ -25,7 +25,7 @@ MAX_LISTED = 10
 
 
 @dataclass(frozen=True)
-class Change:
+class OperationChange:
     """One property of an operation of both traces that differs.
 
     Attributes:
@@ -71,8 +71,8 @@ class TraceDiff:
     types: dict[str, tuple[int, int]]
     removed: dict[str, str]
     added: dict[str, str]
-    constants: tuple[Change, ...]
-    changed: tuple[Change, ...]
+    constants: tuple[OperationChange, ...]
+    changed: tuple[OperationChange, ...]
     operations: tuple[int, int]
     nbytes: tuple[int, int]
     traces: tuple[Trace, Trace]
@@ -116,8 +116,8 @@ def diff(trace: Trace, other: Trace) -> TraceDiff:
     old, new = trace.graph_def(), other.graph_def()
     before, after = ({node.name: node for node in each.node} for each in (old, new))
     common = [name for name in before if name in after]
-    constants: list[Change] = []
-    changed: list[Change] = []
+    constants: list[OperationChange] = []
+    changed: list[OperationChange] = []
     for name in common:
         for change in _changes(before[name], after[name]):
             (constants if change.what == "value" else changed).append(change)
@@ -160,25 +160,27 @@ def _uneven(old: Mapping[str, int], new: Mapping[str, int]) -> dict[str, tuple[i
     return {kind: pair for kind, pair in sorted(pairs.items()) if pair[0] != pair[1]}
 
 
-def _changes(old: Any, new: Any) -> Iterator[Change]:
+def _changes(old: Any, new: Any) -> Iterator[OperationChange]:
     """Yields the differences of two operations of one name.
 
     Called functions get a new name in each trace, so their names are not compared.
     """
     if old.op != new.op:
-        yield Change(old.name, "type", old.op, new.op)
+        yield OperationChange(old.name, "type", old.op, new.op)
         return
     if list(old.input) != list(new.input):
-        yield Change(old.name, "inputs", *(", ".join(node.input) or "none" for node in (old, new)))
+        yield OperationChange(
+            old.name, "inputs", *(", ".join(node.input) or "none" for node in (old, new))
+        )
     if old.device != new.device:
-        yield Change(old.name, "device", old.device or "any", new.device or "any")
+        yield OperationChange(old.name, "device", old.device or "any", new.device or "any")
     for key in sorted({*old.attr, *new.attr}):
         before, after = (node.attr.get(key) for node in (old, new))
         if before == after or key.startswith("_"):
             continue
         if before is not None and after is not None and _names_functions(before, after):
             continue
-        yield Change(old.name, key, _attribute(before), _attribute(after))
+        yield OperationChange(old.name, key, _attribute(before), _attribute(after))
 
 
 def _names_functions(*values: Any) -> bool:

@@ -25,7 +25,7 @@ from nbfn.functions.segments.body import function_of
 from nbfn.functions.segments.contract import RESULT_NAME, NotKeptError, OutputContract, Recipe
 from nbfn.functions.segments.numbers import Numbers
 from nbfn.functions.segments.text import RESULT, Statement, names_of
-from nbfn.functions.segments.times import Times
+from nbfn.functions.segments.times import SegmentTimes
 from nbfn.functions.traced.function import function
 from nbfn.functions.traced.traced_function import TracedFunction
 from nbfn.functions.traces.cause import Cause
@@ -60,7 +60,7 @@ class Segment:
         self.reads, self.writes = names_of(self.nodes)
         self.label = label
         self.function: TracedFunction | None = None
-        self.times = Times()
+        self.times = SegmentTimes()
         self.first_cause = Cause("first_trace", "first run")
         self.draws = False
         self.reason: str | None = None

@@ -31,7 +31,7 @@ _TRACES_ON_TRIAL = 2
 _SAMPLES_TO_SETTLE = 3
 
 
-class Times:
+class SegmentTimes:
     """The measured times of one segment.
 
     Attributes:

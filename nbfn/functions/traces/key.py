@@ -163,11 +163,11 @@ def key_of(function_type: Any) -> Key:
     leaves: dict[str, Leaf] = {}
     containers: dict[str, str] = {}
     for path, node in _nodes(function_type):
-        if isinstance(node, _tensorflow.Container):
+        if isinstance(node, _tensorflow.ContainerNode):
             containers[path] = _describe(node)
-        elif isinstance(node, _tensorflow.Value):
+        elif isinstance(node, _tensorflow.ValueNode):
             leaves[path] = ValueLeaf(node.value, node.in_spec)
-        elif isinstance(node, _tensorflow.Object):
+        elif isinstance(node, _tensorflow.ObjectNode):
             target = node.reference()
             reference = None if target is None else weakref.ref(target)
             leaves[path] = ObjectLeaf(type(target).__name__, id(target), reference)
@@ -179,13 +179,13 @@ def key_of(function_type: Any) -> Key:
 def _nodes(function_type: Any) -> Iterator[tuple[str, Any]]:
     """Yields each node of the function type, with the parts of composite specifications."""
     for path, node in _tensorflow.nodes(function_type):
-        if isinstance(node, _tensorflow.Tensor):
+        if isinstance(node, _tensorflow.TensorNode):
             yield from _tensorflow.below(path, _tensorflow.unfold_spec(node.spec))
         else:
             yield path, node
 
 
-def _describe(node: _tensorflow.Container) -> str:
+def _describe(node: _tensorflow.ContainerNode) -> str:
     if node.kind in ("list", "tuple"):
         return f"{node.kind} of {len(node.children)}"
     if node.kind == "dict":

@@ -174,7 +174,7 @@ class Trace:
         concrete = self._concrete()
         if concrete is None:
             raise EvictedError(
-                f"trace {self.number} has left the cache and its graph is gone; "
+                f"trace {self.number} has left the cache, and its graph was freed; "
                 "call the function again to make a new one"
             )
         return concrete

@@ -14,7 +14,7 @@ _OUTER = ("multi_step_on_iterator", "multi_step_on_data", "one_step_on_data_dist
 
 
 @dataclass(frozen=True)
-class Origin:
+class FunctionOrigin:
     """The origin of a tf.function.
 
     Attributes:
@@ -26,7 +26,7 @@ class Origin:
     owner: Any = None
 
 
-def origin_of(function: Any) -> Origin | None:
+def origin_of(function: Any) -> FunctionOrigin | None:
     """Returns the origin of a tf.function; None if it belongs to a library."""
     python_function = plain_function(function.python_function)
     module = f"{getattr(python_function, '__module__', None) or ''}."
@@ -34,15 +34,15 @@ def origin_of(function: Any) -> Origin | None:
         return _of_model(python_function)
     if module.startswith(_LIBRARIES):
         return None
-    return Origin(None, _tensorflow.method_owner(function))
+    return FunctionOrigin(None, _tensorflow.method_owner(function))
 
 
-def _of_model(python_function: Any) -> Origin:
+def _of_model(python_function: Any) -> FunctionOrigin:
     """Returns the origin of a part of a Keras model's train, test or predict function."""
     model, step = model_and_step(python_function)
     kind = step.removesuffix("_step")
     part = "function" if python_function.__name__ in _OUTER else "step"
-    return Origin(f"{getattr(model, 'name', 'model')}.{kind}_{part}", model)
+    return FunctionOrigin(f"{getattr(model, 'name', 'model')}.{kind}_{part}", model)
 
 
 def model_and_step(python_function: Any) -> tuple[Any, str]:

@@ -21,8 +21,8 @@ from nbfn.errors import NbfnError, NbfnWarning
 from nbfn.modules.errors import ArgumentError
 from nbfn.modules.layers.flax_names import in_keras
 from nbfn.modules.layers.keras_template import (
+    LayerTemplate,
     Slot,
-    Template,
     build,
     cached,
     is_seed_state,
@@ -47,7 +47,7 @@ class Redirect(keras.StatelessScope):  # type: ignore[misc]
       error: the first error of nbfn that was raised here; Keras re-raises errors as other classes.
     """
 
-    def __init__(self, template: Template, scope: Scope, stream: str) -> None:
+    def __init__(self, template: LayerTemplate, scope: Scope, stream: str) -> None:
         """Redirects the template's variables; seed generators draw from the stream."""
         super().__init__(collect_losses=True, initialize_variables=False)
         self.error: NbfnError | None = None
@@ -188,7 +188,7 @@ def call_layer(module: KerasModule, args: tuple[Any, ...], kwargs: dict[str, Any
     return output
 
 
-def _template(module: KerasModule, scope: Scope, args: Any, kwargs: Any) -> Template:
+def _template(module: KerasModule, scope: Scope, args: Any, kwargs: Any) -> LayerTemplate:
     """Returns the layer for this call; makes missing weights if allowed."""
     defaults = (keras.config.dtype_policy().name, keras.config.image_data_format())
     memo = scope.store.memo
@@ -199,7 +199,7 @@ def _template(module: KerasModule, scope: Scope, args: Any, kwargs: Any) -> Temp
     given = module.__dict__.get("layer")
     weighty = isinstance(given, keras.Layer) and stands_for_itself(given)
 
-    def make(seed: int = 0) -> Template:
+    def make(seed: int = 0) -> LayerTemplate:
         return build(module.make_layer, module.collection, seed, args, kwargs)
 
     # A layer with weights is not cached, so that it is freed when the user deletes it.
@@ -229,7 +229,7 @@ def _template(module: KerasModule, scope: Scope, args: Any, kwargs: Any) -> Temp
     return template
 
 
-def _constrain(template: Template, scope: Scope) -> None:
+def _constrain(template: LayerTemplate, scope: Scope) -> None:
     """Sets the constraints of the layer on the variables, for optimizers to apply."""
     for slot in template.slots.values():
         if slot.variable.constraint is not None:
@@ -252,7 +252,7 @@ def _stored_shapes(scope: Scope) -> Hashable:
     return tuple(sorted(found))
 
 
-def _check_shapes(template: Template, scope: Scope) -> None:
+def _check_shapes(template: LayerTemplate, scope: Scope) -> None:
     for slot in template.slots.values():
         where, name = place(scope, slot), slot.path[-1]
         if where.has(slot.collection, name):
@@ -277,7 +277,7 @@ def _blame_names(module: KerasModule, scope: Scope, kwargs: Any, error: Exceptio
 
 
 def _initial_in_graph(
-    module: KerasModule, template: Template, key: Any, args: Any, kwargs: Any
+    module: KerasModule, template: LayerTemplate, key: Any, args: Any, kwargs: Any
 ) -> list[Callable[[], Any]]:
     """Returns the initial values for a key that is known only when the graph runs.
 

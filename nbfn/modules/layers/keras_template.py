@@ -29,7 +29,7 @@ _LOOKUPS = (
     keras.layers.IntegerLookup,
 )
 _lock = threading.RLock()
-_cache: OrderedDict[Hashable, Template] = OrderedDict()
+_cache: OrderedDict[Hashable, LayerTemplate] = OrderedDict()
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Slot:
 
 
 @dataclass(frozen=True)
-class Template:
+class LayerTemplate:
     """A built layer whose variables' values are stored elsewhere.
 
     Attributes:
@@ -63,7 +63,7 @@ class Template:
     slots: dict[int, Slot]
     lookups: tuple[Any, ...]
 
-    def __deepcopy__(self, _: Any) -> Template:
+    def __deepcopy__(self, _: Any) -> LayerTemplate:
         """Returns itself: it holds no values, and identifies its variables by identity."""
         return self
 
@@ -100,7 +100,7 @@ def pattern(layer: Any) -> Any:
 
 def build(
     factory: Callable[[], Any], collection: str, seed: int, args: Sequence[Any], kwargs: Any
-) -> Template:
+) -> LayerTemplate:
     """Constructs a layer and builds it for the inputs.
 
     Args:
@@ -126,7 +126,7 @@ def build(
     return _template_of(layer, collection, made)
 
 
-def _template_of(layer: Any, collection: str, made: dict[int, Any]) -> Template:
+def _template_of(layer: Any, collection: str, made: dict[int, Any]) -> LayerTemplate:
     slots, names = dict[int, Slot](), _Names(layer.name)
     variables = (*layer.variables, *_recurrent_states(layer))
     kinds = [(v, "params" if v.trainable else collection) for v in variables]
@@ -135,7 +135,7 @@ def _template_of(layer: Any, collection: str, made: dict[int, Any]) -> Template:
             initial = _initial(variable, made)
             slots[id(variable)] = Slot(variable, kind, names.place(variable), initial)
     lookups = tuple(each for each in layer._flatten_layers() if isinstance(each, _LOOKUPS))
-    return Template(layer, slots, lookups)
+    return LayerTemplate(layer, slots, lookups)
 
 
 def _recurrent_states(layer: Any) -> Iterator[Any]:
@@ -146,7 +146,7 @@ def _recurrent_states(layer: Any) -> Iterator[Any]:
                 yield state
 
 
-def cached(key: Hashable, make: Callable[[], Template]) -> Template:
+def cached(key: Hashable, make: Callable[[], LayerTemplate]) -> LayerTemplate:
     """Returns the template for a key; drops the least recently used ones."""
     with _lock:
         if key in _cache:
@@ -157,7 +157,7 @@ def cached(key: Hashable, make: Callable[[], Template]) -> Template:
         return template
 
 
-def remember(key: Hashable, template: Template) -> None:
+def remember(key: Hashable, template: LayerTemplate) -> None:
     """Stores a template for a key."""
     with _lock:
         _cache[key] = template

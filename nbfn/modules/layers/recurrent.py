@@ -17,7 +17,7 @@ from nbfn.modules.transforms.scan import scan
 from nbfn.modules.variables.filters import FilterLike
 
 
-class Cell(KerasLayer):
+class RecurrentCell(KerasLayer):
     """Base class of the cells: ``carry, y = cell(carry, x)``.
 
     Attributes:
@@ -74,7 +74,7 @@ def _shaped(tensor: Any, batch: Any, static: Any) -> Any:
 
 _OPTIONS: dict[str, Any] = {
     "rename": {"units": "features"},
-    "base": Cell,
+    "base": RecurrentCell,
     # Keras caches the dropout masks of one sequence in the cell, which is shared here.
     "leave_out": ("dropout", "recurrent_dropout"),
 }

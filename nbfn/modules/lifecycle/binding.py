@@ -24,7 +24,7 @@ from nbfn.modules.lifecycle.fields import (
     modules_in,
     own_init,
 )
-from nbfn.modules.lifecycle.naming import Names, alike, name_in_use
+from nbfn.modules.lifecycle.naming import TakenNames, alike, name_in_use
 from nbfn.modules.variables.scope import Scope
 from nbfn.modules.variables.tree import leaves
 from nbfn.modules.variables.variable_store import VariableStore
@@ -56,7 +56,7 @@ class Life:
         self.preparing = False
         self.built = False
         self.owned = False
-        self.names = Names()
+        self.names = TakenNames()
         self.children: dict[str, Any] = {}
         self.given: dict[str, Any] = {}
         self.template: dict[str, Any] = {}

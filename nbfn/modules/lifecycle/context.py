@@ -7,10 +7,10 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from nbfn.modules.lifecycle.naming import Names
+from nbfn.modules.lifecycle.naming import TakenNames
 
 
-class Table:
+class Declarations:
     """The declarations of one run of ``setup``, ``declare`` or a compact method.
 
     It lasts as long as the outermost such call, so a second call counts from ``Dense_0`` again and
@@ -26,10 +26,10 @@ class Table:
     def __init__(self, kind: str) -> None:
         """Creates an empty table."""
         self.kind = kind
-        self.names = Names()
+        self.names = TakenNames()
 
 
-class Context(threading.local):
+class MethodStack(threading.local):
     """The module methods that run on one thread.
 
     Attributes:
@@ -43,13 +43,13 @@ class Context(threading.local):
     def __init__(self) -> None:
         """Creates a context in which nothing runs."""
         self.modules: list[Any] = []
-        self.tables: dict[int, Table] = {}
+        self.tables: dict[int, Declarations] = {}
         self.interceptors: list[Any] = []
         self.noting: dict[Any, Any] | None = None
 
 
 # Code that runs in each call accesses it directly; other code uses the functions below.
-here = Context()
+here = MethodStack()
 
 
 def current_module() -> Any:
@@ -68,12 +68,12 @@ def entered(module: Any) -> Iterator[None]:
         here.modules.pop()
 
 
-def table_of(module: Any) -> Table | None:
+def table_of(module: Any) -> Declarations | None:
     """Returns the open table of a module, in which it may declare; None if it may not."""
     return here.tables.get(id(module))
 
 
-def swap_table(module: Any, table: Table | None) -> Table | None:
+def swap_table(module: Any, table: Declarations | None) -> Declarations | None:
     """Opens ``table`` for the module (None: closes it); returns the table that was open."""
     previous = here.tables.pop(id(module), None)
     if table is not None:

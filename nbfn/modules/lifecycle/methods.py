@@ -85,7 +85,7 @@ def wrap(
 
 # The function to call instead of the method, the open name scope, whether a table was opened, and
 # the table that was open before.
-Entered = tuple[Callable[..., Any], Any, bool, "context.Table | None"]
+Entered = tuple[Callable[..., Any], Any, bool, "context.Declarations | None"]
 
 
 def enter(
@@ -127,7 +127,7 @@ def enter(
         tables, key = here.tables, id(module)
         previous = tables.get(key)
         if previous is None or previous.kind != "compact":
-            tables[key] = context.Table("compact")
+            tables[key] = context.Declarations("compact")
             opened = True
     here.modules.append(module)
     if here.interceptors or wanted is not None:

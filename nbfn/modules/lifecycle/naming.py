@@ -19,7 +19,7 @@ _TWIN = "a method"
 _ASSIGNING = tuple(dis.opmap[name] for name in ("STORE_DEREF", "STORE_GLOBAL"))
 
 
-class Names:
+class TakenNames:
     """The names taken by the declarations of one module.
 
     A submodule conflicts with anything of its name; two variables conflict only within one
@@ -33,25 +33,25 @@ class Names:
         self._taken: dict[str, tuple[str | None, ...]] = {}
         self._counts: dict[str, int] = {}
 
-    def copy(self) -> Names:
+    def copy(self) -> TakenNames:
         """Returns a copy."""
-        made = Names()
+        made = TakenNames()
         made._taken = self._taken.copy()
         made._counts = self._counts.copy()
         return made
 
-    def for_a_run(self) -> Names:
+    def for_a_run(self) -> TakenNames:
         """Returns the names with which a run of a transformed function starts.
 
         The run may declare again what the surrounding method has declared: these are the same
         variables.
         """
-        made = Names()
+        made = TakenNames()
         made._taken = {name: (None,) for name, held in self._taken.items() if None in held}
         made._counts = self._counts.copy()
         return made
 
-    def add(self, others: Names) -> None:
+    def add(self, others: TakenNames) -> None:
         """Adds the names that others have taken."""
         for name, held in others._taken.items():
             self._taken[name] = tuple(
@@ -103,7 +103,7 @@ class Names:
         if collection not in held:
             self._taken[name] = (*held, collection)
 
-    def take_free(self, name: str, collection: str | None, lasting: Names) -> bool:
+    def take_free(self, name: str, collection: str | None, lasting: TakenNames) -> bool:
         """Takes a name unless it is taken here or in ``lasting``; returns whether it did."""
         taken = self._taken
         if name not in taken and name not in lasting._taken:
@@ -115,7 +115,9 @@ class Names:
         return True
 
 
-def name_in_use(owner: Any, name: str, collection: str | None, *declared: Names) -> NameInUseError:
+def name_in_use(
+    owner: Any, name: str, collection: str | None, *declared: TakenNames
+) -> NameInUseError:
     """Returns the error for a name collision.
 
     Args:

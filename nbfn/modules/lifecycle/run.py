@@ -27,7 +27,7 @@ from nbfn.text import shorten
 INIT_MUTABLE = DenyList("intermediates")
 
 
-class Run:
+class Application:
     """One application of a module, as a context manager.
 
     Attributes:
@@ -164,7 +164,7 @@ def apply(fn: Callable[..., Any], module: Any, mutable: FilterLike = False) -> C
     """
 
     def applied(variables: Mapping[str, Any], *args: Any, rngs: Any = None, **kwargs: Any) -> Any:
-        run = Run(module, variables, rngs, fn, mutable)
+        run = Application(module, variables, rngs, fn, mutable)
         return run(*args, **kwargs)
 
     return applied
@@ -176,7 +176,7 @@ def init_with_output(
     """Like ``init``, but the returned function also returns the output: ``(y, variables)``."""
 
     def initialized(rngs: Any, *args: Any, **kwargs: Any) -> Any:
-        run = Run(module, {}, rngs, fn, mutable, True)
+        run = Application(module, {}, rngs, fn, mutable, True)
         return run(*args, **kwargs)
 
     return initialized
@@ -199,7 +199,7 @@ def init(
     """
 
     def initialize(rngs: Any, *args: Any, **kwargs: Any) -> Any:
-        run = Run(module, {}, rngs, fn, mutable, True)
+        run = Application(module, {}, rngs, fn, mutable, True)
         return run(*args, **kwargs)[1]
 
     return initialize

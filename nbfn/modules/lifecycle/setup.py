@@ -127,7 +127,7 @@ def _keeps_graph_tensors(module: Any) -> bool:
 
 
 def _run_hook(module: Any, kind: str) -> None:
-    previous = context.swap_table(module, context.Table(kind))
+    previous = context.swap_table(module, context.Declarations(kind))
     try:
         with context.entered(module):
             getattr(module, kind)()

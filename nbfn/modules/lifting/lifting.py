@@ -249,7 +249,7 @@ class Lift:
         copies = dict(zip(map(id, values), mapped, strict=True))
         continued = [(i, t, names) for i, (t, names) in self._numbering.items() if i in copies]
         for i, _, names in continued:
-            opened = context.Table("compact")
+            opened = context.Declarations("compact")
             opened.names = names.copy()
             context.swap_table(copies[i], opened)
         try:

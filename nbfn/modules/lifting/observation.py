@@ -17,7 +17,7 @@ from nbfn.state.guarded import GuardedState
 
 
 @dataclass(frozen=True)
-class Observation:
+class TransformationCall:
     """One call of a transformed method.
 
     Attributes:
@@ -40,11 +40,11 @@ class Observation:
     seconds: float | None = None
 
 
-observers: list[Callable[[Observation], None]] = []
+observers: list[Callable[[TransformationCall], None]] = []
 """Functions that are called with each observation."""
 
 
-def notify(observation: Observation) -> None:
+def notify(observation: TransformationCall) -> None:
     """Notifies the observers of a call; their failures are only reported."""
     for observer in observers:
         try:

@@ -29,7 +29,7 @@ Slices = tuple[Sequence[Any], Sequence[Any], Mapping[str, Any]]
 """The slice of one run: inputs, variables, keys."""
 
 
-class Runs:
+class SlicedCalls:
     """A function that is called once for each slice of its arguments and variables.
 
     Attributes:

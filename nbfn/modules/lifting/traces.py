@@ -31,7 +31,7 @@ from nbfn.modules.lifting.axes import as_tensor, flatten, is_array, pack
 from nbfn.modules.lifting.inner_store import Streams
 from nbfn.modules.lifting.lifting import Leaf, Lift
 from nbfn.modules.lifting.observation import (
-    Observation,
+    TransformationCall,
     leaves_of,
     notify,
     observers,
@@ -191,7 +191,11 @@ class _Call:
             args, kwargs = self.form
             leaves = functools.partial(leaves_of, fn, self.module, args, kwargs)
             owner = owner_of(fn, self.module)
-            notify(Observation(self.lift.label, fn, owner, trace.concrete, leaves, state, seconds))
+            notify(
+                TransformationCall(
+                    self.lift.label, fn, owner, trace.concrete, leaves, state, seconds
+                )
+            )
 
     def key(self) -> Hashable:
         """Returns the key that decides whether an earlier trace fits."""

@@ -14,7 +14,7 @@ import tensorflow as tf
 from nbfn._tensorflow import Conversion, call_as_here, tf_function
 from nbfn.errors import NbfnError
 from nbfn.modules.errors import LazyInitError, show_path
-from nbfn.modules.lifecycle.run import Run
+from nbfn.modules.lifecycle.run import Application
 from nbfn.modules.lifecycle.setup import prepare
 from nbfn.modules.variables.filters import FilterLike
 from nbfn.modules.variables.tree import map_leaves
@@ -46,7 +46,7 @@ def lazy_run(
     look: Callable[[Any], Any],
 ) -> Any:
     """Runs ``init`` in a graph; returns the result of ``look(run)`` before the run ends."""
-    run = Run(module, {}, rngs, method, mutable, True)
+    run = Application(module, {}, rngs, method, mutable, True)
     run.store.lazy = True
     found: list[Any] = []
 
@@ -65,7 +65,7 @@ def lazy_run(
     return found[0]
 
 
-def values(run: Run) -> dict[str, Any]:
+def values(run: Application) -> dict[str, Any]:
     """Returns the variables that a lazy run made.
 
     Raises:

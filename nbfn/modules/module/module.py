@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from nbfn.modules.lifecycle import binding, context
 from nbfn.modules.lifecycle.fields import init_fields
-from nbfn.modules.lifecycle.run import INIT_MUTABLE, Run, check_instance
+from nbfn.modules.lifecycle.run import INIT_MUTABLE, Application, check_instance
 from nbfn.modules.module.bound import Bound
 from nbfn.modules.module.lazy import lazy_run, paths, values
 from nbfn.modules.module.table import table
@@ -80,7 +80,7 @@ class Module(Bound, library=True):
 
         Implements: Flax Module lifecycle, section "Lifecycle".
         """
-        run = Run(self, variables, rngs, method, mutable, False, capture_intermediates)
+        run = Application(self, variables, rngs, method, mutable, False, capture_intermediates)
         return run(*args, **kwargs)
 
     def init_with_output(
@@ -92,7 +92,7 @@ class Module(Bound, library=True):
         **kwargs: Any,
     ) -> tuple[Any, dict[str, Any]]:
         """Like ``init``, but also returns the output: ``(y, variables)``."""
-        run = Run(self, {}, rngs, method, mutable, True)
+        run = Application(self, {}, rngs, method, mutable, True)
         result: tuple[Any, dict[str, Any]] = run(*args, **kwargs)
         return result
 
@@ -121,7 +121,7 @@ class Module(Bound, library=True):
 
         Implements: Flax Module lifecycle, section "Construction/initialization".
         """
-        run = Run(self, {}, rngs, method, mutable, True)
+        run = Application(self, {}, rngs, method, mutable, True)
         result: dict[str, Any] = run(*args, **kwargs)[1]
         return result
 

@@ -11,7 +11,7 @@ from nbfn.modules.errors import TransformError
 from nbfn.modules.lifting.axes import flat_tensors, flatten, move_axis, pack, spread, stack
 from nbfn.modules.lifting.inner_store import Inner
 from nbfn.modules.lifting.lifting import Leaf, Lift, describe
-from nbfn.modules.lifting.runs import Call, Runs
+from nbfn.modules.lifting.runs import Call, SlicedCalls
 from nbfn.modules.lifting.target import transformed
 from nbfn.modules.variables.filters import Filter, FilterLike
 
@@ -90,7 +90,7 @@ def scan(
     return transformed(target, "nn.scan", "Scan", call, methods, options)
 
 
-class _Loop(Runs):
+class _Loop(SlicedCalls):
     """One call of a scanned function."""
 
     def __init__(

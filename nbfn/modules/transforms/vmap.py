@@ -13,7 +13,7 @@ from nbfn.modules.lifecycle.methods import enters
 from nbfn.modules.lifting.axes import flatten, move_axis, pack, spread, stack
 from nbfn.modules.lifting.inner_store import Inner
 from nbfn.modules.lifting.lifting import Lift, tensors_of
-from nbfn.modules.lifting.runs import Call, Runs
+from nbfn.modules.lifting.runs import Call, SlicedCalls
 from nbfn.modules.lifting.target import transformed
 from nbfn.modules.lifting.traces import call_traced
 
@@ -104,7 +104,7 @@ def _mapped(fn: Any, options: Mapping[str, Any], module: Any, *args: Any, **kwar
     return _Mapping(lift, (fn, module, args, kwargs), **options).mapped()
 
 
-class _Mapping(Runs):
+class _Mapping(SlicedCalls):
     """One call of a mapped function."""
 
     def __init__(

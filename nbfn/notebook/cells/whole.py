@@ -14,9 +14,9 @@ from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
 from nbfn.functions import TracedFunction, function
-from nbfn.functions.effects.finder import Effect, Finder, Walk
+from nbfn.functions.effects.finder import Effect, Finder, StatementWalk
 from nbfn.functions.effects.rules import Reason
-from nbfn.functions.effects.values import Scope, names_in
+from nbfn.functions.effects.values import CodeScope, names_in
 from nbfn.functions.segments.contract import NotKeptError, OutputContract, Recipe
 from nbfn.functions.segments.segment import is_argument
 from nbfn.functions.segments.text import RESULT, names_of
@@ -217,7 +217,9 @@ def _refuse_python(
             found[node.lineno, "deletes a name"] = Reason("write", "")
     making = "make it in a cell above, or let it live for one call with --local-state"
     for is_own in (False, True):  # first the rules for functions, then those for the cell itself
-        walk = Walk(Scope(names_in(namespace, {})), Finder(namespace, strict=False), is_own=is_own)
+        walk = StatementWalk(
+            CodeScope(names_in(namespace, {})), Finder(namespace, strict=False), is_own=is_own
+        )
         for effect in walk.block(body):
             if _is_refused(effect, options, is_own=is_own):
                 reason = effect.reason

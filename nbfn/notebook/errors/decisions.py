@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from nbfn.functions.signatures.sizes import StaticSize, static_sizes
-from nbfn.notebook.frames import Line, tree_of
+from nbfn.notebook.frames import CodeLine, tree_of
 
 _FUNCTIONS = {
     "any": "tf.reduce_any",
@@ -26,7 +26,7 @@ _FUNCTIONS = {
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
-def around(line: Line) -> list[ast.AST]:
+def around(line: CodeLine) -> list[ast.AST]:
     """Returns the statements and expressions that contain a line, outermost first."""
     tree = tree_of(line.file)
     return [] if tree is None else list(_around(tree, line.number))
@@ -42,7 +42,7 @@ def _around(node: ast.AST, number: int) -> Iterator[ast.AST]:
             yield from _around(child, number)
 
 
-def instead(line: Line) -> str | None:
+def instead(line: CodeLine) -> str | None:
     """Returns what to write instead of code on a line that needs a tensor's value."""
     nodes = around(line)
     for node in nodes:
@@ -68,14 +68,14 @@ def _is_generator(node: ast.AST) -> bool:
     return any(isinstance(each, ast.Yield | ast.YieldFrom) for each in ast.walk(node))
 
 
-def loops_over_data(line: Line) -> Iterator[tuple[str, str]]:
+def loops_over_data(line: CodeLine) -> Iterator[tuple[str, str]]:
     """Yields calls of Keras's training loops on a line: the model and the method."""
     for called in (node.func for node in around(line) if isinstance(node, ast.Call)):
         if isinstance(called, ast.Attribute) and called.attr in ("fit", "evaluate", "predict"):
             yield ast.unparse(called.value), called.attr
 
 
-def sizes_on(line: Line) -> Iterator[tuple[str, str]]:
+def sizes_on(line: CodeLine) -> Iterator[tuple[str, str]]:
     """Yields dynamic sizes on a line: their code, and the code of the tensor."""
     for node in _expressions_of(line):
         match node:
@@ -87,14 +87,14 @@ def sizes_on(line: Line) -> Iterator[tuple[str, str]]:
                 yield f"tf.shape({ast.unparse(of)})[0]", ast.unparse(of)
 
 
-def gives_seed(line: Line) -> bool:
+def gives_seed(line: CodeLine) -> bool:
     """Returns whether a call on a line has a seed that is not a constant."""
     calls = (node for node in _expressions_of(line) if isinstance(node, ast.Call))
     given = (keyword for call in calls for keyword in call.keywords if keyword.arg == "seed")
     return any(not isinstance(keyword.value, ast.Constant) for keyword in given)
 
 
-def sizes_read(line: Line) -> Iterator[StaticSize]:
+def sizes_read(line: CodeLine) -> Iterator[StaticSize]:
     """Yields the static sizes that a function reads, those on the line first."""
     functions = [node for node in around(line) if isinstance(node, ast.FunctionDef | ast.Lambda)]
     statements = [node for node in around(line) if isinstance(node, ast.stmt)]
@@ -102,13 +102,13 @@ def sizes_read(line: Line) -> Iterator[StaticSize]:
         yield from static_sizes(tree)
 
 
-def _expressions_of(line: Line) -> list[ast.AST]:
+def _expressions_of(line: CodeLine) -> list[ast.AST]:
     """Returns the expressions in the innermost statement of a line."""
     statements = [node for node in around(line) if isinstance(node, ast.stmt)]
     return [each for statement in statements[-1:] for each in ast.walk(statement)]
 
 
-def keeps_in_loop(line: Line) -> tuple[int, str] | None:
+def keeps_in_loop(line: CodeLine) -> tuple[int, str] | None:
     """Finds the first ``list.append`` in a loop of a line's function: its line, and the list."""
     functions = [node for node in around(line) if isinstance(node, ast.FunctionDef)]
     for function in functions[-1:]:
@@ -121,7 +121,7 @@ def keeps_in_loop(line: Line) -> tuple[int, str] | None:
     return None
 
 
-def raises_in_branch(line: Line) -> bool:
+def raises_in_branch(line: CodeLine) -> bool:
     """Returns whether a line is a ``raise`` in a branch or loop."""
     nodes = around(line)
     return any(isinstance(node, ast.Raise) for node in nodes) and any(
@@ -129,7 +129,7 @@ def raises_in_branch(line: Line) -> bool:
     )
 
 
-def in_try(line: Line) -> bool:
+def in_try(line: CodeLine) -> bool:
     """Returns whether a line is in a ``try`` block with handlers."""
     return any(
         isinstance(node, ast.Try)

@@ -15,10 +15,10 @@ import tensorflow as tf
 
 from nbfn.code import is_installed
 from nbfn.notebook.errors.messages import parsed
-from nbfn.notebook.frames import Line, is_users, lines_in, tree_of, walk
+from nbfn.notebook.frames import CodeLine, is_users, lines_in, tree_of, walk
 
 
-class Failure:
+class LocatedError:
     """An error and its place.
 
     Attributes:
@@ -38,7 +38,7 @@ class Failure:
         self.namespace = namespace
         _, self.message, quoted = parsed(error)
         self.text = str(error)
-        self.named: list[Line] = [] if quoted else lines_in(self.text)[::-1]
+        self.named: list[CodeLine] = [] if quoted else lines_in(self.text)[::-1]
         entries = list(walk(traceback))
         own = [e for e in entries if is_users(e.tb_frame.f_code.co_filename)]
         # Frames of user-installed packages are shown, but advice is for code that the user can
@@ -46,10 +46,10 @@ class Failure:
         own = [e for e in own if not is_installed(e.tb_frame.f_code.co_filename)] or own
         quoted = [line for line in quoted if not is_installed(line.file)] or quoted
         self.is_without_source = any(e.tb_frame.f_code.co_filename == "<string>" for e in entries)
-        self.line: Line | None = quoted[-1] if quoted else None
+        self.line: CodeLine | None = quoted[-1] if quoted else None
         if self.line is None and own:
             code = own[-1].tb_frame.f_code
-            self.line = Line(code.co_filename, own[-1].tb_lineno, code.co_name)
+            self.line = CodeLine(code.co_filename, own[-1].tb_lineno, code.co_name)
 
     @property
     def place(self) -> str:

@@ -9,11 +9,11 @@ from types import TracebackType
 from nbfn import _tensorflow
 from nbfn.code import is_installed
 from nbfn.functions.watching.activity import doing_in, tracing_since
-from nbfn.notebook.frames import Line, is_cell, is_users
+from nbfn.notebook.frames import CodeLine, is_cell, is_users
 from nbfn.site import GENERATED
 
 
-def line_of(entry: TracebackType) -> Line | None:
+def line_of(entry: TracebackType) -> CodeLine | None:
     """Returns the line of user code at which an interrupt found a frame, or None.
 
     Code converted by AutoGraph is mapped to its source: errors name that in their message, but
@@ -22,9 +22,9 @@ def line_of(entry: TracebackType) -> Line | None:
     code = entry.tb_frame.f_code
     if GENERATED in code.co_filename:
         found = _tensorflow.original_line(code.co_filename, entry.tb_lineno)
-        return None if found is None or not is_users(found[0]) else Line(*found)
+        return None if found is None or not is_users(found[0]) else CodeLine(*found)
     is_own = is_users(code.co_filename) and not is_installed(code.co_filename)
-    return Line(code.co_filename, entry.tb_lineno, code.co_name) if is_own else None
+    return CodeLine(code.co_filename, entry.tb_lineno, code.co_name) if is_own else None
 
 
 def innermost(entries: Sequence[TracebackType]) -> list[TracebackType]:

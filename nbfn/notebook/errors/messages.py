@@ -6,7 +6,7 @@ import itertools
 import re
 import textwrap
 
-from nbfn.notebook.frames import Line, is_frame, lines_in, without_machinery
+from nbfn.notebook.frames import CodeLine, is_frame, lines_in, without_machinery
 
 _IN_USER_CODE = "in user code:"
 _OF_RUNTIME = "Graph execution error:"
@@ -17,7 +17,7 @@ _UNSUPPORTED = re.compile(r"Detected unsupported operations .*")
 _ATTRIBUTES = re.compile(r"\[_XlaMustCompile=[^\]]*\]|\[\](?= on )|(?<=\))\{\{node [^}]*\}\}")
 
 
-def parsed(error: BaseException) -> tuple[str, str, list[Line]]:
+def parsed(error: BaseException) -> tuple[str, str, list[CodeLine]]:
     """Splits an error of TensorFlow into class name, message, and lines of user code."""
     text = str(error)
     name = type(error).__name__
@@ -30,7 +30,7 @@ def parsed(error: BaseException) -> tuple[str, str, list[Line]]:
     return name, without_machinery(text), []
 
 
-def _traced(name: str, text: str) -> tuple[str, str, list[Line]]:
+def _traced(name: str, text: str) -> tuple[str, str, list[CodeLine]]:
     """Parses a message of AutoGraph: lines of code, an empty line, ``Class: message``.
 
     The message contains the class where AutoGraph cannot re-create the error with its own class. If
@@ -52,7 +52,7 @@ def _traced(name: str, text: str) -> tuple[str, str, list[Line]]:
     return kind, message.lstrip(" "), lines_in(text)
 
 
-def _run(text: str) -> tuple[str, list[Line]]:
+def _run(text: str) -> tuple[str, list[CodeLine]]:
     """Parses a message of the runtime: where failing nodes were defined, then what happened."""
     text = text.split(_STACK_OF_GRAPH)[0]
     lines = text.split("\n")
@@ -62,7 +62,7 @@ def _run(text: str) -> tuple[str, list[Line]]:
     return "\n".join(rest) or lines[0], _within_functions(quoted)
 
 
-def _compiled(text: str) -> tuple[str, list[Line]]:
+def _compiled(text: str) -> tuple[str, list[CodeLine]]:
     """Parses a message of XLA: what it cannot compile, and where the operation was made."""
     what, where = text.split(_CREATED, 1)
     unsupported = _UNSUPPORTED.search(what)
@@ -71,7 +71,7 @@ def _compiled(text: str) -> tuple[str, list[Line]]:
     return message, _within_functions(lines_in("\n".join(frames)))
 
 
-def _within_functions(quoted: list[Line]) -> list[Line]:
+def _within_functions(quoted: list[CodeLine]) -> list[CodeLine]:
     """Removes lines outside functions: frames exist for these."""
     inner = [line for line in quoted if line.function != "<module>"]
     return inner or quoted[-1:]

@@ -23,12 +23,12 @@ from nbfn.notebook.errors.decisions import (
     sizes_on,
     sizes_read,
 )
-from nbfn.notebook.errors.failure import Failure
+from nbfn.notebook.errors.failure import LocatedError
 from nbfn.notebook.errors.option_names import names_option
 
 _FLOATS = {"float16", "bfloat16", "float32", "float64"}
 _IN_LOOP = r"defined in FuncGraph\(name=(while_body|cond_true|cond_false)"
-Advise = Callable[[Failure], str | None]
+Advise = Callable[[LocatedError], str | None]
 
 
 def add_notes(
@@ -37,7 +37,7 @@ def add_notes(
     """Adds advice to an error as a note, once."""
     if any(TRACED_AGAIN not in note for note in getattr(error, "__notes__", ())):
         return
-    failure = Failure(error, traceback, namespace)
+    failure = LocatedError(error, traceback, namespace)
     if isinstance(error, StaleTraceError | TraceLimitError):
         note = _option(failure)
         if note:
@@ -54,7 +54,7 @@ def add_notes(
         error.add_note(note)
 
 
-def _leaked(failure: Failure) -> str:
+def _leaked(failure: LocatedError) -> str:
     kept = None
     if re.search(_IN_LOOP, failure.message):
         # A leaking result is detected at the call of the function; the message says where it was
@@ -89,7 +89,7 @@ def _holds_graph_tensor(value: Any) -> bool:
         return False
 
 
-def _condition(failure: Failure) -> str:
+def _condition(failure: LocatedError) -> str:
     if failure.line is not None and gives_seed(failure.line):
         return failure.place + _SEED  # with global seed 0, TensorFlow compares the seed with 0
     other = None if failure.line is None else instead(failure.line)
@@ -124,7 +124,7 @@ def _condition(failure: Failure) -> str:
     )
 
 
-def _by_keras(failure: Failure) -> str | None:
+def _by_keras(failure: LocatedError) -> str | None:
     """Advises on code that Keras runs without AutoGraph."""
     for model, method in loops_over_data(failure.line) if failure.line is not None else ():
         if _is_of_keras(failure.value_of(model)):
@@ -144,7 +144,7 @@ def _is_of_keras(value: Any) -> bool:
     return any(package(cls.__module__) == "keras" for cls in type(value).__mro__)
 
 
-def _raised(failure: Failure) -> str | None:
+def _raised(failure: LocatedError) -> str | None:
     """Advises on a ``raise`` that ran because TensorFlow traces both branches."""
     staged = any(name in ("_tf_if_stmt", "_tf_while_stmt") for name in failure.functions())
     if not (staged and failure.line is not None and raises_in_branch(failure.line)):
@@ -156,7 +156,7 @@ def _raised(failure: Failure) -> str | None:
     )
 
 
-def _session(failure: Failure) -> str | None:
+def _session(failure: LocatedError) -> str | None:
     """Advises on a Session of TensorFlow 1 in a traced function."""
     names = set(failure.functions())
     in_function = "placeholder_arguments" in failure.text or "_maybe_define_function" in names
@@ -165,7 +165,7 @@ def _session(failure: Failure) -> str | None:
     return failure.place + _SESSION
 
 
-def _not_caught(failure: Failure) -> str | None:
+def _not_caught(failure: LocatedError) -> str | None:
     """Advises on an error of the runtime, which ``except`` in a traced function cannot catch."""
     if not isinstance(failure.error, tf.errors.OpError):
         return None
@@ -177,7 +177,7 @@ def _not_caught(failure: Failure) -> str | None:
     )
 
 
-def _loop(failure: Failure) -> str:
+def _loop(failure: LocatedError) -> str:
     name = re.search(r"'(\w+)' must be defined", failure.message)
     what = f"`{name[1]}`" if name else "a name"
     return (
@@ -186,7 +186,7 @@ def _loop(failure: Failure) -> str:
     )
 
 
-def _shapes(failure: Failure) -> str | None:
+def _shapes(failure: LocatedError) -> str | None:
     known = [f"`{name}` is {_dtype(value)}{_shape(value)}" for name, value in failure.operands()]
     return f"{failure.place}{', '.join(known)}" if known else None
 
@@ -202,7 +202,7 @@ def _shape(value: Any) -> str:
     return f"[{', '.join('None' if size is None else str(size) for size in shape)}]"
 
 
-def _array(failure: Failure) -> str:
+def _array(failure: LocatedError) -> str:
     called = re.search(r"\b(?:np|numpy)\.(\w+)\(", failure.source())
     instead = "TensorFlow's function"
     if called is not None:
@@ -233,7 +233,7 @@ _OF_NUMPY = {
 """TensorFlow's names of NumPy functions where they differ."""
 
 
-def _grows(failure: Failure) -> str | None:
+def _grows(failure: LocatedError) -> str | None:
     found = re.search(
         r"'(\w+)' has shape \((.*?)\) before the loop, but shape \((.*?)\)", failure.message
     )
@@ -253,7 +253,7 @@ def _grows(failure: Failure) -> str | None:
     )
 
 
-def _two_dtypes(failure: Failure) -> str | None:
+def _two_dtypes(failure: LocatedError) -> str | None:
     found = re.search(r"'(\w+)' has dtype (\w+) .*?, but dtype (\w+)", failure.message)
     if found is None:
         return failure.place + _BRANCH
@@ -264,7 +264,7 @@ def _two_dtypes(failure: Failure) -> str | None:
     )
 
 
-def _attribute(failure: Failure) -> str | None:
+def _attribute(failure: LocatedError) -> str | None:
     name = re.search(r"attribute '(\w+)'", failure.message)
     if name is None:
         return None
@@ -279,7 +279,7 @@ def _attribute(failure: Failure) -> str | None:
     )
 
 
-def _dtypes(failure: Failure) -> str | None:
+def _dtypes(failure: LocatedError) -> str | None:
     """Advises on a mismatch of dtypes: the dtype of each name on the line, and what to cast."""
     pattern = r"type (\w+) that does not match type (\w+)|got tf\.(\w+) != tf\.(\w+)"
     found = re.search(pattern, failure.message)
@@ -311,7 +311,7 @@ def _dtypes(failure: Failure) -> str | None:
     return f"{failure.place}{', '.join(texts)}. Use tf.cast on {which}" if texts else None
 
 
-def _open_size(failure: Failure) -> str | None:
+def _open_size(failure: LocatedError) -> str | None:
     """Advises on a size that is None because the signature leaves it open."""
     if failure.line is None:
         return None
@@ -325,7 +325,7 @@ def _open_size(failure: Failure) -> str | None:
     return None
 
 
-def _large(failure: Failure) -> str | None:
+def _large(failure: LocatedError) -> str | None:
     arrays = [name for name, value in failure.operands() if getattr(value, "nbytes", 0) > 2**31 - 1]
     name = arrays[0] if arrays else "the array"
     made = f": {name} = tf.Variable({name})" if arrays else ""
@@ -335,7 +335,7 @@ def _large(failure: Failure) -> str | None:
     )
 
 
-def _option(failure: Failure) -> str | None:
+def _option(failure: LocatedError) -> str | None:
     """Translates a keyword in the message to the option of the magic that made the function."""
     option = names_option(failure.message)
     for name in re.findall(r"`(\w+)`", failure.message):
@@ -344,7 +344,7 @@ def _option(failure: Failure) -> str | None:
     return None
 
 
-def _uncompiled(failure: Failure) -> str:
+def _uncompiled(failure: LocatedError) -> str:
     operations = ", ".join(dict.fromkeys(re.findall(r"(\w+) \(No registered", failure.message)))
     return (
         f"{failure.place}XLA has no {operations or 'such operation'}; do it outside of what is "

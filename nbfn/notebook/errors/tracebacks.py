@@ -18,7 +18,7 @@ from IPython.display import display
 from nbfn.errors import NbfnError, report_failure
 from nbfn.notebook.errors.messages import parsed
 from nbfn.notebook.frames import (
-    Line,
+    CodeLine,
     as_shown,
     entry_for,
     is_machinery,
@@ -32,7 +32,7 @@ _RUN_OF_A_CELL = os.path.join("segments", "run.py")
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownError:
     """The parts of an error that are shown.
 
     Attributes:
@@ -47,7 +47,7 @@ class Shown:
     traceback: TracebackType | None
 
 
-def shown(error: BaseException, traceback: TracebackType | None) -> Shown | None:
+def shown(error: BaseException, traceback: TracebackType | None) -> ShownError | None:
     """Returns what to show of an error; None if no internal frames are involved."""
     entries = list(walk(traceback))
     if not any(is_machinery(entry.tb_frame.f_code.co_filename) for entry in entries):
@@ -55,19 +55,21 @@ def shown(error: BaseException, traceback: TracebackType | None) -> Shown | None
     if isinstance(error, KeyboardInterrupt):
         from nbfn.notebook.errors.interrupts import innermost, line_of
 
-        return Shown("KeyboardInterrupt", str(error), linked(_own(innermost(entries), line_of)))
+        return ShownError(
+            "KeyboardInterrupt", str(error), linked(_own(innermost(entries), line_of))
+        )
     name, message, lines = parsed(error)
     in_cells = (within(as_shown(line), message) for line in lines)
     quoted = {(line.file, line.number): line for line in in_cells if line is not None}
     own = _own(entries, _line_of, message, quoted)
     there = {(entry.tb_frame.f_code.co_filename, entry.tb_lineno) for entry in own}
     own += [entry_for(line) for place, line in quoted.items() if place not in there]
-    return Shown(name, message, linked(own))
+    return ShownError(name, message, linked(own))
 
 
 def _own(
     entries: list[TracebackType],
-    line_of: Callable[[TracebackType], Line | None],
+    line_of: Callable[[TracebackType], CodeLine | None],
     message: str = "",
     quoted: Collection[tuple[str, int]] = (),
 ) -> list[TracebackType]:
@@ -91,13 +93,13 @@ def _own(
     return own
 
 
-def _line_of(entry: TracebackType) -> Line | None:
+def _line_of(entry: TracebackType) -> CodeLine | None:
     code = entry.tb_frame.f_code
-    line = Line(code.co_filename, entry.tb_lineno, code.co_name)
+    line = CodeLine(code.co_filename, entry.tb_lineno, code.co_name)
     return line if is_users(line.file) else None
 
 
-def within(line: Line, message: str) -> Line | None:
+def within(line: CodeLine, message: str) -> CodeLine | None:
     """Returns a line of a cell; a line added by nbfn is replaced by the one in the message."""
     if linecache.getline(line.file, line.number):
         return line
@@ -115,7 +117,7 @@ def _runs_a_segment(entry: TracebackType) -> bool:
     return code.co_name == "runs_as_python" and code.co_filename.endswith(_RUN_OF_A_CELL)
 
 
-def _is_elsewhere(line: Line | None, quoted: Collection[tuple[str, int]]) -> bool:
+def _is_elsewhere(line: CodeLine | None, quoted: Collection[tuple[str, int]]) -> bool:
     """Returns whether an error quotes other lines of a cell than this one."""
     if line is None or (line.file, line.number) in quoted:
         return False
@@ -214,7 +216,7 @@ def _has_its_own_view(error: BaseException) -> bool:
     return isinstance(error, UsageError | SyntaxError) or hasattr(error, "_render_traceback_")
 
 
-def _stand_in(kind: type[BaseException], error: BaseException, view: Shown) -> Exception:
+def _stand_in(kind: type[BaseException], error: BaseException, view: ShownError) -> Exception:
     """Builds an error with the same name and notes, and with the message to show."""
     made: Any = type(view.name, (Exception,), {"__module__": kind.__module__})(view.message)
     for note in getattr(error, "__notes__", ()):

@@ -57,7 +57,7 @@ def form_of(value: Any) -> Form:
 
 
 @dataclass(frozen=True)
-class Held:
+class SavableState:
     """The variables and tables that can be saved.
 
     Attributes:
@@ -75,7 +75,7 @@ class Held:
     unbuilt: tuple[str, ...]
 
 
-def held_by(named: Iterable[tuple[str, Any]], tables: Mapping[str, Any]) -> Held:
+def held_by(named: Iterable[tuple[str, Any]], tables: Mapping[str, Any]) -> SavableState:
     """Returns the variables below some names, and the mutable ones of these tables."""
     named = list(named)
     values = {name: each for name, each in tables.items() if kinds.is_mutable_table(each)}
@@ -87,7 +87,7 @@ def held_by(named: Iterable[tuple[str, Any]], tables: Mapping[str, Any]) -> Held
     layers = [name for name, each in walked if kinds.is_layer(each)]
     metrics = {name: each for name, each in walked if kinds.is_metric(each)}
     below = tuple(f"{name}/" for name in layers)
-    return Held(
+    return SavableState(
         values,
         owners,
         frozenset(n for n in values if is_keras_variable(owners[n]) or n.startswith(below)),
@@ -114,7 +114,7 @@ class Match:
     kept: tuple[str, ...]
 
 
-def match(saved: Mapping[str, Form], held: Held, whose: str) -> Match:
+def match(saved: Mapping[str, Form], held: SavableState, whose: str) -> Match:
     """Finds the held value that each saved value belongs to.
 
     In general it is the one with the same name. But Keras numbers automatic names of layers through
@@ -153,7 +153,7 @@ def match(saved: Mapping[str, Form], held: Held, whose: str) -> Match:
     )
 
 
-def unsaved(held: Held, restored: Iterable[Any]) -> tuple[str, ...]:
+def unsaved(held: SavableState, restored: Iterable[Any]) -> tuple[str, ...]:
     """Returns the held names that were not restored, except of metrics, which ``fit`` resets."""
     found = {id(each) for each in restored}
     rest = (name for name, each in held.values.items() if id(each) not in found)

@@ -16,7 +16,7 @@ from nbfn.functions.retraces.explain import explain
 from nbfn.functions.retraces.trace_causes import FIRST
 from nbfn.functions.traces.cause import Cause, Wanted
 from nbfn.functions.traces.key import Key, Leaf, TensorLeaf, ValueLeaf
-from nbfn.modules.lifting.observation import Observation, observers
+from nbfn.modules.lifting.observation import TransformationCall, observers
 from nbfn.site import call_site, definition_site
 from nbfn.state.guarded import GuardedState
 from nbfn.state.values.introspection import reference_to
@@ -40,7 +40,7 @@ class TransformedMethod(RecordView):
 
     counts_hits = True
 
-    def __init__(self, first: Observation) -> None:
+    def __init__(self, first: TransformationCall) -> None:
         function = plain_function(first.function)
         name = ".".join(filter(None, (first.owner, function.__name__)))
         self.id = next_id("observed")
@@ -56,7 +56,7 @@ class TransformedMethod(RecordView):
         """The wrapped Python function; None if it was garbage-collected."""
         return self._function()
 
-    def note(self, observation: Observation) -> None:
+    def note(self, observation: TransformationCall) -> None:
         """Records a call."""
         record = self.recorder
         with record.lock:
@@ -68,7 +68,7 @@ class TransformedMethod(RecordView):
             else:
                 record.called(trace, 0.0, hit=True)
 
-    def _add(self, observation: Observation) -> Any:
+    def _add(self, observation: TransformationCall) -> Any:
         record = self.recorder
         leaves: dict[str, Leaf] = {
             path: _leaf(value) for path, value in observation.leaves().items()
@@ -104,7 +104,7 @@ def _differs(key: Key, state: GuardedState, trace: Any) -> bool:
     return own != known or bool(trace.state.differences(state))
 
 
-def note(observation: Observation) -> None:
+def note(observation: TransformationCall) -> None:
     """Records a call of a transformed method."""
     code = getattr(plain_function(observation.function), "__code__", None)
     if code is None:  # a callable object has no code

@@ -29,7 +29,7 @@ from nbfn.sessions.export.inputs import fitting, inputs_of
 from nbfn.sessions.export.place import RECORD, Place
 from nbfn.sessions.export.preflight import refuse
 from nbfn.sessions.export.prover import VerificationError, prover
-from nbfn.sessions.export.resources import ExportError, Held, held_by, owners_of
+from nbfn.sessions.export.resources import ExportError, ModelResources, held_by, owners_of
 from nbfn.sessions.export.signature import input_names, serving_function, specification
 from nbfn.sessions.export.subjects import named_specs, saved_form, subjects
 from nbfn.sessions.export.verification import Case, Verification, case_of, compare_files
@@ -295,7 +295,7 @@ def _live_traces(chosen: Mapping[str, Subject]) -> dict[str, Any]:
 
 def _root(
     chosen: Mapping[str, Subject], traces: Mapping[str, Any]
-) -> tuple[tf.Module, Held, list[str]]:
+) -> tuple[tf.Module, ModelResources, list[str]]:
     """Returns the object to save, what it holds, and a description of what it leaves out."""
     root = tf.Module()
     variables: dict[int, tuple[str, tf.Variable]] = {}
@@ -385,7 +385,7 @@ def _cases(
     chosen: Mapping[str, Subject],
     traces: Mapping[str, Any],
     serving: Mapping[str, Any],
-    held: Held,
+    held: ModelResources,
 ) -> Iterator[Case]:
     """Yields what to verify: the signatures, then the traces of the saved functions."""
     known = {
@@ -421,7 +421,7 @@ def _name(concrete: Any) -> str:
     return str(tf.compat.as_str(concrete.name))
 
 
-def _compared(held: Held, files: str) -> str:
+def _compared(held: ModelResources, files: str) -> str:
     parts = [files]
     if held.variables:
         parts.append(count(len(held.variables), "variable"))
@@ -444,7 +444,7 @@ def _specs(specs: Mapping[str, tf.TensorSpec]) -> str:
 def _record(
     chosen: Mapping[str, Subject],
     texts: Mapping[str, str],
-    held: Held,
+    held: ModelResources,
     verified: Sequence[Verification],
 ) -> dict[str, Any]:
     attributes = _attributes(chosen)

@@ -107,7 +107,7 @@ def _exported(handle: Any, dtypes: Sequence[str]) -> tuple[np.ndarray, np.ndarra
     return keys.numpy(), values.numpy()
 
 
-class State:
+class ModelState:
     """The variables and tables of a model, with copies of their values when created.
 
     Args:
@@ -189,7 +189,7 @@ def replay(asked: dict[str, Any]) -> None:
     folder = asked["folder"]
     loaded = tf.saved_model.load(asked["model"])
     handles = [loaded.nbfn_resources[number].resource_handle for number, _ in asked["tables"]]
-    state = State(loaded.nbfn_variables, handles, [dtypes for _, dtypes in asked["tables"]])
+    state = ModelState(loaded.nbfn_variables, handles, [dtypes for _, dtypes in asked["tables"]])
     with open(os.path.join(folder, "state.json"), "w") as file:
         json.dump(state.before, file)
     for number, what in enumerate(asked["calls"]):

@@ -24,7 +24,7 @@ class ExportError(NbfnError, ValueError):
 
 
 @dataclass(frozen=True)
-class Held:
+class ModelResources:
     """The variables and resources of a model.
 
     Attributes:
@@ -42,11 +42,11 @@ class Held:
         """Whether there are resources whose entries cannot be read."""
         return len(self.dtypes) < len(self.owners)
 
-    def state(self) -> replay.State:
+    def state(self) -> replay.ModelState:
         """Returns the current state of variables and tables."""
         owners = list(self.owners.values())
         handles = [owners[number].resource_handle for number, _ in self.dtypes]
-        return replay.State(
+        return replay.ModelState(
             list(self.variables.values()), handles, [dtypes for _, dtypes in self.dtypes]
         )
 
@@ -69,7 +69,7 @@ class Held:
         return f"variable `{list(self.variables)[number]}`"
 
 
-def held_by(variables: Mapping[str, tf.Variable], owners: Mapping[str, Any]) -> Held:
+def held_by(variables: Mapping[str, tf.Variable], owners: Mapping[str, Any]) -> ModelResources:
     """Builds the record of a model's contents, and finds the tables whose entries can be read."""
     found: list[tuple[int, tuple[str, str]]] = []
     for number, owner in enumerate(owners.values()):
@@ -79,7 +79,7 @@ def held_by(variables: Mapping[str, tf.Variable], owners: Mapping[str, Any]) -> 
         except (AttributeError, ValueError, TypeError, tf.errors.OpError):
             continue
         found.append((number, dtypes))
-    return Held(variables, owners, found)
+    return ModelResources(variables, owners, found)
 
 
 def owners_of(wanted: Mapping[int, str], functions: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from nbfn.functions.traces.sample import Sample
 from nbfn.sessions.export import replay
 from nbfn.sessions.export.inputs import REAL, listed
 from nbfn.sessions.export.prover import Arrays, ProofCall, Prover, VerificationError, prover
-from nbfn.sessions.export.resources import Held
+from nbfn.sessions.export.resources import ModelResources
 from nbfn.text import count, first_line, join
 from nbfn.underway.work import Work
 
@@ -108,7 +108,7 @@ def case_of(
     what: dict[str, Any],
     names: Sequence[str] | None,
     inputs: dict[str, Sample],
-    held: Held,
+    held: ModelResources,
 ) -> Case:
     """Builds the case of one signature or trace."""
     case = Case(name, concrete, what, names, inputs)
@@ -128,7 +128,7 @@ def case_of(
 def verify(
     model: Path,
     cases: Sequence[Case],
-    held: Held,
+    held: ModelResources,
     process: Prover,
     work: Work,
     time_limit: float,
@@ -210,14 +210,19 @@ def _named(case: Case, values: Sample) -> Arrays:
     return dict(zip(names, values, strict=True))
 
 
-def _compare_state(held: Held, here: Mapping[str, str], there: Mapping[str, str]) -> None:
+def _compare_state(held: ModelResources, here: Mapping[str, str], there: Mapping[str, str]) -> None:
     for key, value in here.items():
         if there.get(key) != value:
             raise VerificationError(f"{held.describe(key)} is not what the notebook holds")
 
 
 def _call_here(
-    case: Case, label: str, call: ProofCall, held: Held, state: replay.State, time_limit: float
+    case: Case,
+    label: str,
+    call: ProofCall,
+    held: ModelResources,
+    state: replay.ModelState,
+    time_limit: float,
 ) -> None:
     """Makes one call in this process, and compares the results."""
     there = call.results
@@ -253,7 +258,7 @@ def _call_here(
 
 
 @contextmanager
-def _restoring(state: replay.State, names: Sequence[str]) -> Iterator[Any]:
+def _restoring(state: replay.ModelState, names: Sequence[str]) -> Iterator[Any]:
     """Restores variables and tables at the end; yields a function that returns the changes."""
     changed: dict[str, np.ndarray] | None = None
 
@@ -277,7 +282,7 @@ def _run_here(case: Case, values: Sample, time_limit: float) -> Arrays:
         return case.call(values)
 
 
-def _compare(case: Case, held: Held, expected: Arrays, found: Arrays) -> None:
+def _compare(case: Case, held: ModelResources, expected: Arrays, found: Arrays) -> None:
     random = _tensorflow.stateful_random_operations(case.concrete.graph)
     for key in {**expected, **found}:
         what = held.describe(key) if key.startswith("/") else f"output `{key}`"

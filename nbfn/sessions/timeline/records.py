@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from nbfn import protocol
-from nbfn.sessions.timeline.runs import Run
+from nbfn.sessions.timeline.runs import TimelineRun
 
 _DIGITS = 6
 """Digits after the decimal point: microseconds, which keeps rows short."""
@@ -19,7 +19,7 @@ def record_of(kind: type[_Record], source: Any, **given: Any) -> _Record:
     return kind(**own, **given)
 
 
-def run_record(run: Run) -> protocol.RunRecord:
+def run_record(run: TimelineRun) -> protocol.RunRecord:
     """Returns the row of a run."""
     cell = protocol.Cell(id=run.cell.id, execution_count=run.cell.execution_count)
     devices = {name: [held, peak] for name, (held, peak) in (run.devices or {}).items()} or None

@@ -35,7 +35,7 @@ Ending = Literal["done", "failed", "interrupted"]
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class TimelineRun:
     """A run of a cell, or several successive runs merged, with the fields of `protocol.RunRecord`.
 
     Three fields differ. `running` is the time in calls of recorded functions. `sampled` is the
@@ -87,7 +87,7 @@ _ADDED = (
 )
 
 
-def together(first: Run, then: Run) -> Run:
+def together(first: TimelineRun, then: TimelineRun) -> TimelineRun:
     """Returns two successive runs merged into one."""
     longest = max(first, then, key=lambda each: each.longest)
     return replace(
@@ -115,7 +115,7 @@ def _most(*all_of: dict[str, tuple[int, int]] | None) -> dict[str, tuple[int, in
     return found or None
 
 
-def merged(runs: Iterable[Run], most: int, newest: int = 0) -> list[Run]:
+def merged(runs: Iterable[TimelineRun], most: int, newest: int = 0) -> list[TimelineRun]:
     """Merges successive runs until at most `most` are left; keeps the `newest` runs as they are.
 
     Each step merges the two neighbours that together span the least time. So long runs, and runs
@@ -149,7 +149,7 @@ class _Meter:
         self._looked = now
         return now - self._started
 
-    def run(self, ending: Ending | None = None, segments: str | None = None) -> Run:
+    def run(self, ending: Ending | None = None, segments: str | None = None) -> TimelineRun:
         """Returns the run up to now; unfinished calls count with their sampled time."""
         seconds = time.perf_counter() - self._started
         own, every = self._own.since(self._before), spent_in_all().since(self._all)
@@ -162,7 +162,7 @@ class _Meter:
             tracing, running = max(tracing, self._seen["trace"]), max(running, self._seen["run"])
         tracing = min(tracing, seconds)
         running = min(running, seconds - tracing)
-        return Run(
+        return TimelineRun(
             id=self._id,
             cell=self._cell,
             first=self._cell.execution_count,
@@ -204,7 +204,7 @@ def device_memory() -> dict[str, tuple[int, int]] | None:
     return (read() if read is not None else None) or None
 
 
-class Runs:
+class Timeline:
     """The runs of a kernel's cells, oldest first, in a bounded number of rows.
 
     Attributes:
@@ -213,13 +213,13 @@ class Runs:
 
     def __init__(self) -> None:
         self.changed = 0
-        self._rows: list[Run] = []
+        self._rows: list[TimelineRun] = []
         self._meter: _Meter | None = None
         self._reported = 0.0
         self._lock = threading.Lock()
         self._ids = itertools.count(1)
 
-    def rows(self) -> tuple[Run, ...]:
+    def rows(self) -> tuple[TimelineRun, ...]:
         """Returns the rows; an unchanged row is the same object as before."""
         with self._lock:
             return tuple(self._rows)
@@ -255,7 +255,7 @@ class Runs:
             self._meter, self._rows = None, []
             self.changed += 1
 
-    def _put(self, run: Run) -> None:
+    def _put(self, run: TimelineRun) -> None:
         if self._rows and self._rows[-1].id == run.id:
             self._rows[-1] = run
         else:
@@ -276,5 +276,5 @@ def _segments_of(cell: Cell) -> str | None:
     return str(found[-1].report) if found else None
 
 
-runs = Runs()
+runs = Timeline()
 """The runs of this kernel."""

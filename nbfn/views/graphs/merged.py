@@ -9,7 +9,7 @@ from nbfn import protocol
 from nbfn.functions.graphs.operations import Graph, Operation, graph_of
 from nbfn.functions.retraces.diff import TraceDiff
 from nbfn.functions.traces.trace import EvictedError
-from nbfn.views.graphs.record import Difference, graph_record
+from nbfn.views.graphs.record import GraphDifference, graph_record
 from nbfn.views.pages.difference import sides_of
 
 
@@ -31,7 +31,9 @@ def merged_record(diff: TraceDiff) -> protocol.GraphRecord | None:
         for operation in old.operations
         if newer.get(operation.name, operation) != operation
     }
-    difference = Difference(sides, frozenset(diff.removed), frozenset(diff.added), changed, before)
+    difference = GraphDifference(
+        sides, frozenset(diff.removed), frozenset(diff.added), changed, before
+    )
     return graph_record(
         f"{sides[0]} \u2192 {sides[1]}", _merged(old, new, diff), difference=difference
     )

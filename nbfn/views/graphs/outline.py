@@ -137,9 +137,9 @@ def found_operations(label: str, trace: Trace, pattern: str) -> Outline | None:
         return None
     number = len(graph.operations) + sum(map(len, graph.bodies.values()))
     rows = [(*_row(operation), body) for body, operation in found[:MAX_ROWS]]
-    said = f"{len(found)} of {count(number, 'operation')}: `{pattern}`"
+    summary = f"{len(found)} of {count(number, 'operation')}: `{pattern}`"
     table = Table("found", (*_HEADER, "in"), rows, total=len(found), open=True)
-    return Outline(title_of(trace, label), [said], (table,))
+    return Outline(title_of(trace, label), [summary], (table,))
 
 
 def title_of(trace: Trace, label: str | None = None) -> str:

@@ -22,7 +22,7 @@ _Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True)
-class Difference:
+class GraphDifference:
     """Differences between the two graphs that were merged into one.
 
     Attributes:
@@ -46,7 +46,7 @@ def graph_record(
     *,
     trace: str | None = None,
     save: str | None = None,
-    difference: Difference | None = None,
+    difference: GraphDifference | None = None,
     times: GraphTimes | None = None,
     values: Mapping[tuple[str, int], Sequence[str]] | None = None,
 ) -> protocol.GraphRecord:
@@ -69,7 +69,7 @@ def graph_record(
         _part(name, operations, numbers, texts, places, times) for name, operations in kept.items()
     ]
     known = {operation.name: number for number, operation in enumerate(kept[""])}
-    changes = difference or Difference(("", ""), frozenset(), frozenset(), {})
+    changes = difference or GraphDifference(("", ""), frozenset(), frozenset(), {})
     before = {
         known[name]: _before(operation, known, numbers, texts, places)
         for name, operation in changes.before.items()

@@ -61,8 +61,8 @@ def _rows(diagram: protocol.Diagram) -> list[tuple[Words, str, str]]:
         label = " ".join(
             [source.label, *(f"({line})" for line in source.lines if not source.marked)]
         )
-        said = {"": label, "defines": f"defined in {label}"}.get(edge.label)
-        leading.setdefault(edge.target, []).append(said or f"{edge.label} of {label}")
+        words = {"": label, "defines": f"defined in {label}"}.get(edge.label)
+        leading.setdefault(edge.target, []).append(words or f"{edge.label} of {label}")
     return [
         (
             node.label if node.cell is None or node.kind != "cell" else place(node.cell),

@@ -15,21 +15,21 @@ def explanation_outline(explanation: Explanation, call: str | None = None) -> Ou
     """Returns the outline of an explanation; without the call's text, its title is the verdict."""
     verdict, why = _verdict(explanation)
     page = explanation.causes[0].page if explanation.causes else None
-    said: list[Words] = [Phrase(text=why if call is None else f"{verdict}: {why}", page=page)]
+    lines: list[Words] = [Phrase(text=why if call is None else f"{verdict}: {why}", page=page)]
     if explanation.remedy is not None:
-        said.append(advice(explanation.remedy))
+        lines.append(advice(explanation.remedy))
     numbers = [trace.number for trace in explanation.nearest]
-    return Outline(call or verdict, said, _sides(explanation.causes, numbers))
+    return Outline(call or verdict, lines, _sides(explanation.causes, numbers))
 
 
 def retrace_outline(retrace: Retrace) -> Outline:
     """Returns the outline of a retrace."""
-    said: list[Words] = [Phrase(text=each.sentence, page=each.page) for each in retrace.causes]
+    lines: list[Words] = [Phrase(text=each.sentence, page=each.page) for each in retrace.causes]
     if retrace.remedy is not None:
-        said.append(advice(retrace.remedy))
+        lines.append(advice(retrace.remedy))
     took = f"{duration(retrace.trace_seconds)} to trace"
     title = f"retrace {retrace.number} ({retrace.site}, {took})"
-    return Outline(title, said, _sides(retrace.causes, retrace.nearest))
+    return Outline(title, lines, _sides(retrace.causes, retrace.nearest))
 
 
 def _verdict(explanation: Explanation) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from nbfn.functions.graphs.lines import LineTimes
 from nbfn.functions.inside.failure import Failure
 from nbfn.functions.inside.numerics import Numerics
-from nbfn.functions.inside.origin import Origin
+from nbfn.functions.inside.origin import OperationOrigin
 from nbfn.functions.inside.values import Values
 from nbfn.outlines.outline import Outline, Table, place
 from nbfn.sessions.records import cell_of
@@ -13,7 +13,7 @@ from nbfn.text import percent
 from nbfn.views.pages.times import milliseconds
 
 
-def _code(origin: Origin) -> str:
+def _code(origin: OperationOrigin) -> str:
     text = origin.spot.text or origin.name or origin.type
     within = f" (`{origin.name}`)" if origin.is_librarys else ""
     return f"{'gradient of ' if origin.is_gradient else ''}`{text}`{within}"

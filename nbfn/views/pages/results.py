@@ -30,10 +30,10 @@ _NOT_FINITE = "the result has NaN or infinity"
 
 def captures_outline(captures: Captures, title: str | None = None) -> Outline:
     """Returns the outline of captures; its title is their number by default."""
-    said = count(len(captures), "capture")
+    summary = count(len(captures), "capture")
     sizes = [each.nbytes for each in captures if each.nbytes is not None]
     if sizes:
-        said += f", {data_size(sum(sizes))}"
+        summary += f", {data_size(sum(sizes))}"
     lines = [
         f"`{each.name}` no longer exists; only its trace refers to it"
         for each in captures
@@ -42,8 +42,8 @@ def captures_outline(captures: Captures, title: str | None = None) -> Outline:
     rows = [record_of(protocol.VariableRecord, each) for each in captures]
     table = captures_table(rows, open=True)
     if title is None:
-        return Outline(said, lines, (table,))
-    return Outline(title, [said, *lines], (table,))
+        return Outline(summary, lines, (table,))
+    return Outline(title, [summary, *lines], (table,))
 
 
 def traces_outline(traces: Traces) -> Outline:

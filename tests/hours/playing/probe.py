@@ -26,11 +26,11 @@ def prepare(*, with_nbfn: bool) -> None:
     """Makes a kernel's nbfn independent of time, or has it leave all functions as they stand."""
     if with_nbfn:
         from nbfn.functions.recording import eviction
-        from nbfn.functions.segments.times import Times
+        from nbfn.functions.segments.times import SegmentTimes
         from nbfn.sessions import environment
 
         # Whatever may be a graph is traced after its first run, however short it is.
-        Times.misses_too_often = lambda self: self.misses >= 3  # type: ignore[method-assign]
+        SegmentTimes.misses_too_often = lambda self: self.misses >= 3  # type: ignore[method-assign]
         for name, answer in (
             ("is_worth_a_trace", True),
             ("amortizes_tracing", True),
@@ -39,7 +39,7 @@ def prepare(*, with_nbfn: bool) -> None:
             ("is_slower_as_graph", False),
             ("wants_a_sample", False),
         ):
-            setattr(Times, name, lambda _, answer=answer: answer)
+            setattr(SegmentTimes, name, lambda _, answer=answer: answer)
         # People take longer from cell to cell than these tests.
         environment.PATIENCE = eviction.PATIENCE = 0
         return

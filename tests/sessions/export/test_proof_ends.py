@@ -285,7 +285,7 @@ def test_variables_are_put_back_though_an_interrupt_comes_meanwhile(monkeypatch)
             os.kill(os.getpid(), signal.SIGINT)
             put_back.append(value)
 
-    state = replay.State([variables[0], Interrupting(), *variables[1:]], [], [])
+    state = replay.ModelState([variables[0], Interrupting(), *variables[1:]], [], [])
     put_back.append(tf.constant(1.0))
 
     def change() -> None:

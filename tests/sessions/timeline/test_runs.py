@@ -16,12 +16,12 @@ from nbfn.command.known import Known
 from nbfn.sessions.feed import SAVED_RUNS, Feed
 from nbfn.sessions.timeline import runs as timeline
 from nbfn.sessions.timeline.records import run_record
-from nbfn.sessions.timeline.runs import MAX_RUNS, NEWEST, Run, Runs, merged
+from nbfn.sessions.timeline.runs import MAX_RUNS, NEWEST, Timeline, TimelineRun, merged
 from nbfn.site import Cell
 
 
-def made(number: int, begin: float, seconds: float = 1.0) -> Run:
-    return Run(
+def made(number: int, begin: float, seconds: float = 1.0) -> TimelineRun:
+    return TimelineRun(
         id=f"run-{number}",
         cell=Cell(f"cell-{number}", number),
         first=number,
@@ -43,14 +43,14 @@ def made(number: int, begin: float, seconds: float = 1.0) -> Run:
 
 
 @pytest.fixture
-def runs(monkeypatch) -> Runs:
+def runs(monkeypatch) -> Timeline:
     """The runs that feeds tell."""
-    made = Runs()
+    made = Timeline()
     monkeypatch.setattr("nbfn.sessions.feed.runs", made)
     return made
 
 
-def ran(runs: Runs, times: int) -> None:
+def ran(runs: Timeline, times: int) -> None:
     for number in range(1, times + 1):
         runs.begin(Cell("cell", number))
         runs.end("done")

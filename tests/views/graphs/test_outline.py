@@ -123,7 +123,7 @@ def test_a_trace_that_has_gone() -> None:
     made(tf.ones([2]))
     trace = made.traces[0]
     made.free()
-    assert "its graph is gone" in bundle_of(trace)["text/plain"]
+    assert "its graph was freed" in bundle_of(trace)["text/plain"]
 
 
 def test_results_that_are_the_same_are_counted() -> None:

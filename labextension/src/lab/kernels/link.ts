@@ -191,7 +191,7 @@ async function wait(milliseconds: number): Promise<null> {
 async function askInfo(connection: Kernel.IKernelConnection): Promise<KernelInfo> {
   const { content } = await askControl(connection, 'kernel_info_request', {});
   if (!isInfo(content)) {
-    throw new Error('The kernel has not said what it is.');
+    throw new Error('The kernel has not sent its version yet.');
   }
   return content;
 }

@@ -9,7 +9,7 @@ import pytest
 from nbfn.functions.segments import text, times
 from nbfn.functions.segments.cell import live_cells
 from nbfn.functions.segments.segment import Segment
-from nbfn.functions.segments.times import CALL, COLD, Times
+from nbfn.functions.segments.times import CALL, COLD, SegmentTimes
 
 CELL = "%%tf_function step\nprint(1)\ny = helper(x)\nprint(2)"
 
@@ -19,9 +19,11 @@ def clock(monkeypatch) -> dict[str, float]:
     """Seconds that each run as Python and as a graph takes; nothing else takes any."""
     passing = {"python": 1.0, "graph": 0.5}
     monkeypatch.setattr(times, "clock", lambda: 0.0)
-    python, graph = Times.ran_as_python, Times.ran_as_graph
-    monkeypatch.setattr(Times, "ran_as_python", lambda self, _: python(self, passing["python"]))
-    monkeypatch.setattr(Times, "ran_as_graph", lambda self, _: graph(self, passing["graph"]))
+    python, graph = SegmentTimes.ran_as_python, SegmentTimes.ran_as_graph
+    monkeypatch.setattr(
+        SegmentTimes, "ran_as_python", lambda self, _: python(self, passing["python"])
+    )
+    monkeypatch.setattr(SegmentTimes, "ran_as_graph", lambda self, _: graph(self, passing["graph"]))
     return passing
 
 
