@@ -234,7 +234,7 @@ class Hooks:
             note = getattr(cells, moment)
             note(cell, self._shell.transform_cell(body), self._shell.user_ns)
         except Exception as error:
-            report_failure("could not note what a cell reads", error)
+            report_failure("could not record what a cell reads", error)
 
     def _warn_of_devices(self, info: Any) -> None:
         """Warns of devices that the cell asked for and that do not exist."""
@@ -297,7 +297,7 @@ def _note(note: Callable[[Any], None], what: Any) -> None:
     try:
         note(what)
     except Exception as error:
-        report_failure("could not note when a cell ran", error)
+        report_failure("could not record when a cell ran", error)
 
 
 def _ending(result: Any) -> Ending:

@@ -103,7 +103,7 @@ def test_a_failure_to_note_breaks_no_cell(ran, shell, monkeypatch) -> None:
         raise OSError("no clock")
 
     monkeypatch.setattr(runs, "begin", fail)
-    with pytest.warns(nbfn.NbfnWarning, match="could not note when a cell ran.*no clock"):
+    with pytest.warns(nbfn.NbfnWarning, match="could not record when a cell ran.*no clock"):
         assert shell.run_cell("x = 1").success
     assert shell.user_ns["x"] == 1
 

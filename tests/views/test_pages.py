@@ -287,7 +287,7 @@ def test_what_stands_against_an_export_comes_with_its_error(tmp_path: Any) -> No
     assert [table.title for table in page.tables] == ["the export is refused", "remarks"]
     assert rows(page, "the export is refused")[0][0] == "`g`"
     fine = nbfn.preflight(nbfn.function(lambda x: x, input_signature=[tf.TensorSpec([])]))
-    assert page_of(fine).text() == "✓ nothing stands against an export"
+    assert page_of(fine).text() == "✓ ready to export"
 
 
 def test_text_is_what_the_result_says_of_itself(step: Any) -> None:

@@ -48,7 +48,9 @@ class WatchedCache(DryCache):
         try:
             getattr(self._watcher, event)(*about)
         except Exception as error:
-            report_failure("could not note a call that it watches, which goes on as usual", error)
+            report_failure(
+                "could not record a call that it observes; the call itself is not affected", error
+            )
 
 
 def _within(names: set[str], depth: int) -> bool:

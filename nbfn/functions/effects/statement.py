@@ -20,7 +20,7 @@ from nbfn.functions.effects.values import (
     package,
 )
 
-NO_TENSOR = "no tensor in it"
+NO_TENSOR = "uses no tensor"
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from nbfn.functions.recording.refusal import (
 from nbfn.functions.recording.staleness import Staleness
 from nbfn.functions.recording.stance import Stance, enforce, stance_of
 from nbfn.functions.retraces.explain import explain, stale
-from nbfn.functions.retraces.remedy import Called, remedy_for
+from nbfn.functions.retraces.remedy import Called, is_declared, remedy_for
 from nbfn.functions.retraces.trace_causes import EMPTY, FAILED, FIRST, causes_of
 from nbfn.functions.traces.cause import Cause, Remedy, Retrace, Wanted
 from nbfn.functions.traces.context import Context, Strategy, here, summaries_of
@@ -59,7 +59,9 @@ def _harmless(method: _Method) -> _Method:
             raise
         except Exception as error:
             self.failed = error
-            report_failure(f"could not note a call of `{self.name}`, which goes on as usual", error)
+            report_failure(
+                f"could not record a call of `{self.name}`; the call itself is not affected", error
+            )
             return None
 
     return guarded  # type: ignore[return-value]
@@ -100,6 +102,7 @@ class Recorder(Record):
         reference_expression: Returns the expression by which code can refer to the function.
         relaxing: The code with which the user can let one trace serve more calls; None for
             ``relax()``.
+        by_value: Parameters whose values make traces by its input signature.
         warns: Whether it warns of many retraces; False where each retrace is shown anyway.
         recursive: Whether it has called itself while it was traced.
         on_cache_change: Called when a trace enters or leaves the cache.
@@ -117,6 +120,7 @@ class Recorder(Record):
         self.failed: Exception | None = None
         self.reference_expression: Callable[[], str | None] = lambda: name
         self.relaxing: str | None = None
+        self.by_value: frozenset[str] = frozenset()
         self.warns = True
         self.recursive = False
         self.on_cache_change: Callable[[], None] = lambda: None
@@ -393,7 +397,9 @@ class Recorder(Record):
     def _warn(self, retrace: Retrace) -> None:
         if self.warns:
             self.limit.warn(self.name, len(self.traces), retrace)
-        if self.warns and not self.recursive:  # a recursion needs many traces
+        is_declared_so = all(is_declared(cause, self.by_value) for cause in retrace.causes)
+        # A recursion needs many traces.
+        if self.warns and not (self.recursive or is_declared_so):
             self.limit.warn_of_ratio(self.name, self.calls + 1, self.retraces)
 
     @property
@@ -415,6 +421,7 @@ class Recorder(Record):
             site,
             wanted.key.parameters,
             recursive=self.recursive,
+            by_value=self.by_value,
         )
         if wanted.context is not None and wanted.context.strategy is not None:
             called = replace(called, name=None, unnamed=_UNDER_A_STRATEGY)

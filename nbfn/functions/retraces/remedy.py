@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -27,6 +28,7 @@ class Called:
         parameters: The names of the function's parameters, in order.
         unnamed: Advice on how one trace can serve more calls, if there is no code for that.
         recursive: Whether it calls itself while it is traced, so that each number needs a trace.
+        by_value: Parameters declared as ``TRACE_ON_NEW_VALUE``.
     """
 
     name: str | None
@@ -35,6 +37,7 @@ class Called:
     parameters: tuple[str, ...] = ()
     unnamed: str = "give the function a name, and call its relax()"
     recursive: bool = False
+    by_value: frozenset[str] = frozenset()
 
 
 def remedy_for(called: Called, causes: Sequence[Cause]) -> Remedy | None:
@@ -48,6 +51,7 @@ def remedy_for(called: Called, causes: Sequence[Cause]) -> Remedy | None:
         cause
         for cause in causes
         if not (_is_of_code(cause) or _serves_every_size(cause))
+        and not is_declared(cause, called.by_value)
         and (cause.path is not None or cause.code not in _OF_ARGUMENTS)
         and not (cause.path in widened and cause.code in ("shape", "rank", "widened"))
     ]
@@ -76,6 +80,12 @@ def remedy_for(called: Called, causes: Sequence[Cause]) -> Remedy | None:
     return Remedy(
         "; then ".join([sentences[0], *map(_lower, sentences[1:])]), "\n".join(code) or None
     )
+
+
+def is_declared(cause: Cause, by_value: frozenset[str]) -> bool:
+    """Returns whether a signature declares that another value of the argument makes a trace."""
+    root = re.split(r"[.\[]", cause.path or "", maxsplit=1)[0]
+    return root in by_value and cause.code in _OF_ARGUMENTS | {"python_value", "object_identity"}
 
 
 def _serves_every_size(cause: Cause) -> bool:

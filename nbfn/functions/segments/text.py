@@ -31,7 +31,7 @@ _SCOPES = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
 PLAIN = {
     ast.For: "a loop",
     ast.While: "a loop",
-    ast.If: "a decision",
+    ast.If: "a branch",
     ast.Try: "catches errors",
     ast.With: "enters a context",
     ast.Import: "imports",
@@ -44,7 +44,7 @@ PLAIN = {
     ast.Break: "leaves a loop",
     ast.Continue: "continues a loop",
     ast.Pass: "does nothing",
-    ast.Match: "a decision",
+    ast.Match: "a branch",
 }
 """Why statements of these types are always Python's."""
 

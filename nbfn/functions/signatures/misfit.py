@@ -48,8 +48,8 @@ def plain_refusal(function: Any, args: Any, kwargs: Any, error: TypeError) -> Si
         for path, leaf in _unhashable(name, value):
             kind = type(leaf).__name__
             return SignatureError(
-                f"`{function.label}`: `{path}` is {with_article(kind)}, which keys no trace as it "
-                f"cannot be hashed. {_instead_of(leaf, path, kind)}"
+                f"`{function.label}`: `{path}` is {with_article(kind)}, which has no hash, so no "
+                f"trace can be found for it. {_instead_of(leaf, path, kind)}"
             )
     return None
 

@@ -48,7 +48,7 @@ def _warn(function: Recorded, definition: Definition | None, trace: Trace) -> No
             return
         shown = first_look(function.python_function, trace.graph)
         if shown:
-            warn(f"`{function.label}`, as traced for the first time:\n  " + "\n  ".join(shown))
+            warn(f"`{function.label}`, in its first trace:\n  " + "\n  ".join(shown))
         graph_time = _tensorflow.graph_time_functions(trace.graph)
         leaves = trace.key.leaves.items()
         tensors = [path for path, leaf in leaves if isinstance(leaf, TensorLeaf)]
@@ -72,7 +72,7 @@ def warn_before_first_trace(function: Recorded, args: Sequence[Any]) -> None:
     if loop is not None:
         line, called, data = loop
         warn(
-            f"`{function.label}`, line {line}: `{called}` has Python go through `{data}`, which "
+            f"`{function.label}`, line {line}: `{called}` iterates in Python over `{data}`, which "
             "never ends while the function is traced. Loop over the data set itself; "
             f"nbfn.progress({data}) shows how far it is"
         )

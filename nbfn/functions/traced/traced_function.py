@@ -150,6 +150,8 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         self.recorder.reference_expression = lambda: (
             None if (me := own()) is None else me.reference_expression()
         )
+        if self._pattern is not None:
+            self.recorder.by_value = self._pattern.by_value(self)
         self.recorder.on_cache_change = self._dispatch.invalidate
         self._observed = _tensorflow.observe(self, self.recorder)
         self._descriptor_cache = Instances()

@@ -50,7 +50,7 @@ def notify(observation: TransformationCall) -> None:
         try:
             observer(observation)
         except Exception as error:
-            report_failure(f"could not note a call of {observation.label}", error)
+            report_failure(f"could not record a call of {observation.label}", error)
 
 
 def owner_of(function: Callable[..., Any], module: Any) -> str:

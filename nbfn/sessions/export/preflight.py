@@ -52,7 +52,7 @@ class Preflight(tuple[Problem, ...]):
 
     def __repr__(self) -> str:
         if not self:
-            return "<nbfn preflight: nothing stands against an export>"
+            return "<nbfn preflight: ready to export>"
         fatal = sum(each.is_fatal for each in self)
         found = f"{count(fatal, 'obstacle')}, {count(len(self) - fatal, 'remark')}"
         lines = [f"  {'refused' if each.is_fatal else 'note'}: {each}" for each in self]

@@ -111,7 +111,7 @@ def check_outline(check: Check) -> Outline:
 def preflight_outline(found: Preflight) -> Outline:
     """Returns the outline of a preflight: reasons to refuse the export, and remarks."""
     if not found:
-        return Outline("nothing stands against an export", verdict="passed")
+        return Outline("ready to export", verdict="passed")
     fatal = [each for each in found if each.is_fatal]
     remarks = [each for each in found if not each.is_fatal]
     return Outline(

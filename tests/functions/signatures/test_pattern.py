@@ -117,3 +117,22 @@ def test_variables_as_arguments_of_the_first_call() -> None:
     v = tf.Variable(2.0)
     f = nbfn.function(lambda x, v: x * v, infer_signature_from_first_call=True)
     assert [float(f(tf.constant(3.0), v)) for _ in range(3)] == [6.0] * 3
+
+
+def test_a_value_that_the_signature_lets_trace_needs_no_remedy(recwarn) -> None:
+    signature = [tf.TensorSpec([None]), nbfn.TRACE_ON_NEW_VALUE]
+
+    @nbfn.function(input_signature=signature)
+    def f(x, how):
+        return x * len(str(how))
+
+    for how in ("max", "sum", 1, 2.0, object(), [1], [1, 2]):
+        f(tf.ones([2]), how)
+    assert len(f.retraces) == 6
+    assert [each.remedy for each in f.retraces] == [None] * 6
+    assert not recwarn.list
+
+    g = nbfn.function(lambda x, how: x * len(str(how)), input_signature=None)
+    g(tf.ones([2]), "max")
+    g(tf.ones([2]), "sum")
+    assert g.retraces[0].remedy is not None

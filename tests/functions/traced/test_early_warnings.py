@@ -501,7 +501,9 @@ def test_a_progress_bar_around_a_data_set_is_told_before_it_hangs(bar: Any, told
     summed(tf.data.Dataset.range(5))
     assert seen == [1, 1, 1]
     line = summed.python_function.__code__.co_firstlineno + 3
-    assert f"line {line}: `bar` has Python go through `data`, which never ends" in next(iter(told))
+    assert f"line {line}: `bar` iterates in Python over `data`, which never ends" in next(
+        iter(told)
+    )
 
 
 def test_loops_over_data_that_end_are_not_told(told: Any) -> None:

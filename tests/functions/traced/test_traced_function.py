@@ -218,7 +218,7 @@ def test_without_tensorflows_internals_calls_still_count(monkeypatch: pytest.Mon
 def test_a_failing_recorder_never_breaks_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
     f = nbfn.function(lambda x: x * 2)
     monkeypatch.setattr("nbfn.functions.calls.call.key_of", lambda _: 1 / 0)
-    with pytest.warns(nbfn.NbfnWarning, match="could not note a call"):
+    with pytest.warns(nbfn.NbfnWarning, match="could not record a call"):
         assert f(tf.constant(2)).numpy() == 4
     assert f(tf.constant(3)).numpy() == 6
 
@@ -229,7 +229,7 @@ def test_a_recorder_that_has_failed_goes_on_at_the_next_call(
     f = nbfn.function(lambda x: x * 2)
     with monkeypatch.context() as broken:
         broken.setattr("nbfn.functions.recording.recorder.causes_of", lambda _: 1 / 0)
-        with pytest.warns(nbfn.NbfnWarning, match="could not note a call"):
+        with pytest.warns(nbfn.NbfnWarning, match="could not record a call"):
             f(tf.constant(2))
     f(tf.constant(3))  # is served by a trace that could not be noted
     f(tf.constant(1.0))

@@ -237,7 +237,7 @@ def test_a_watcher_that_fails_breaks_no_call(monkeypatch) -> None:
     watched = nbfn.watch(f)
     with monkeypatch.context() as during:
         during.setattr("nbfn.functions.watching.watched_function.key_of", lambda _: 1 / 0)
-        with pytest.warns(nbfn.NbfnWarning, match="could not note a call that it watches"):
+        with pytest.warns(nbfn.NbfnWarning, match="could not record a call that it observes"):
             assert f(tf.constant(1)).numpy() == 2
     f(tf.constant(1))
     f(tf.constant(2.0))

@@ -109,5 +109,5 @@ def test_an_observer_that_fails_breaks_no_call(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(TransformedMethod, "note", lambda *_: 1 / 0)
     net = nn.jit(nn.Dense)(2)
     variables = net.init(nn.key(0), X)
-    with pytest.warns(match=r"could not note a call of nn\.jit"):
+    with pytest.warns(match=r"could not record a call of nn\.jit"):
         assert net.apply(variables, X).shape == (2, 2)

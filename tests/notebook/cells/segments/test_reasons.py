@@ -64,7 +64,7 @@ def tries(z):
         ("plain(model.output);", "builds a Keras model"),
         ("assert x[0] > 0", "asserts"),
         ("q: int", "declares a name"),
-        ("n = 3", "no tensor in it"),
+        ("n = 3", "uses no tensor"),
         ("made = tf.Variable(x)", "makes a Variable"),
         ("made = tf.keras.layers.Dense(2)", "makes a Dense"),
         ("made = tf.keras.optimizers.Adam()", "makes an Adam"),
@@ -110,7 +110,7 @@ def test_python_has_its_reason(notebook, statement: str, reason: str) -> None:
     [
         ("try:\n    y = x * 2.0\nexcept ValueError:\n    pass", 3, "is inside `try`"),
         ("for i in range(2):\n    print(i)\n    y = x * i", 2, "a loop"),
-        ("if n:\n    y = x * 2.0\n    print(1)", 2, "a decision"),
+        ("if n:\n    y = x * 2.0\n    print(1)", 2, "a branch"),
         ("with tf.device('CPU:0'):\n    y = x * 2.0\n    print(y)", 2, "enters a context"),
     ],
 )
