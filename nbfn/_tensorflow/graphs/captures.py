@@ -19,9 +19,21 @@ class Captured:
     variable: Any | None
 
 
+def variables_of(graph: Any) -> list[Any]:
+    """Returns the variables that a graph uses and that still exist.
+
+    ``FuncGraph.variables`` raises an AssertionError if one of them was garbage-collected
+    (TensorFlow 2.21), as those of a model that the notebook has replaced.
+    """
+    weak = getattr(graph, "_weak_variables", None)
+    if weak is None:
+        return list(graph.variables)
+    return [variable for reference in weak if (variable := reference()) is not None]
+
+
 def captured(concrete: Any) -> list[Captured]:
     """Returns the captures of a trace in the order of first use."""
-    variables = {id(variable.handle): variable for variable in concrete.graph.variables}
+    variables = {id(variable.handle): variable for variable in variables_of(concrete.graph)}
     return [Captured(h, variables.get(id(h))) for h in concrete.captured_inputs]
 
 

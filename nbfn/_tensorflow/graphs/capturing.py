@@ -10,6 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn._tensorflow.base import degraded
+from nbfn._tensorflow.graphs.captures import variables_of
 from nbfn._tensorflow.tracing.calls import EagerTensor
 
 
@@ -67,9 +68,9 @@ def passed_on(tensor: Any) -> Any:
 
 def graph_captures(graph: Any) -> list[GraphCapture]:
     """Returns the captures from eager code; empty for a graph that cannot capture."""
-    if not all(hasattr(graph, name) for name in ("captures", "variables", "watch_variable")):
+    if not all(hasattr(type(graph), name) for name in ("captures", "variables", "watch_variable")):
         return []
-    variables = {id(variable.handle): variable for variable in graph.variables}
+    variables = {id(variable.handle): variable for variable in variables_of(graph)}
     found = []
     for external, internal in graph.captures:
         variable = variables.get(id(external))

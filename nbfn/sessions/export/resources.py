@@ -51,7 +51,7 @@ class ModelResources:
         )
 
     def captured_by(self, concrete: Any) -> list[str]:
-        """Returns the variables and tables that a trace captures, as `replay.State` names them."""
+        """Returns a trace's captured variables and tables, as `replay.ModelState` names them."""
         captured = {id(each) for each in concrete.captured_inputs}
         captured |= {id(each) for each in concrete.graph.variables}
         variables = [
@@ -62,7 +62,7 @@ class ModelResources:
         return variables + [f"//{i}" for i in range(len(self.dtypes))]
 
     def describe(self, key: str) -> str:
-        """Describes a variable or table, given as `replay.State` names it."""
+        """Describes a variable or table, given as `replay.ModelState` names it."""
         number = int(key.strip("/").split("/")[0])
         if key.startswith("//"):
             return f"table `{list(self.owners)[self.dtypes[number][0]]}`"

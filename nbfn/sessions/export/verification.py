@@ -55,7 +55,7 @@ class Case:
         what: What the other process calls; see `replay`.
         names: The names of the inputs, in the order of the tensors; None for a trace.
         inputs: Sets of inputs by label; a signature and its trace share the dict.
-        writes: The variables and tables that it may change, as `replay.State` names them.
+        writes: The variables and tables that it may change, as `replay.ModelState` names them.
         unfit: Why it cannot be called; None if it can.
         compared: Labels of the inputs with which both results were equal.
         notes: The inputs with which it was not compared, and why.

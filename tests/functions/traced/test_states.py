@@ -236,3 +236,37 @@ def test_a_function_that_is_another_for_a_while_keeps_its_trace() -> None:
             space["use"] = space[name]
             f(X)
     assert (len(f.traces), f.recorder.made) == (2, 2)
+
+
+LOOKS = {
+    "check": lambda f, x: f.check(x),
+    "check with numerics": lambda f, x: f.check(x, numerics=True),
+    "explain": lambda f, x: f.explain(x),
+    "lines": nbfn.lines,
+    "numerics": lambda f, x: f.numerics(x),
+    "relax": lambda f, x: f.relax(),
+    "run": lambda f, x: f.run(x, values=True, numerics=True),
+    "suggest": lambda f, x: f.suggest(),
+    "values": lambda f, x: f.values(x),
+}
+
+
+@pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
+def test_a_function_can_be_inspected_after_its_model_was_made_again(look) -> None:
+    class Model(tf.Module):
+        def __init__(self):
+            self.weight = tf.Variable([2.0])
+
+        def __call__(self, x):
+            return x * self.weight
+
+    model = Model()
+    f = nbfn.function(lambda x: model(x))
+    x = tf.ones([3])
+    f(x)
+    for value in (3.0, 4.0):
+        model = Model()
+        model.weight.assign([value])
+        gc.collect()
+        look(f, x)
+        assert f(x).numpy().tolist() == [value] * 3
