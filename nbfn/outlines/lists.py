@@ -45,6 +45,8 @@ def cell_row(
     ratio = row.speedup
     note = took if ratio is None else f"{took} · {significant(ratio, 2 if ratio < 99.5 else 3)}×"
     place = "" if row.cell is None else place_text(row.cell)
+    if row.name.endswith(f"({place})"):  # as of several cells with the same name
+        place = ""
     return row.model_copy(update={"place": place, "note": note, "measures": measures})
 
 

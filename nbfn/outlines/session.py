@@ -190,7 +190,8 @@ def retraces_outline(shown: SessionState) -> Outline:
         groups.setdefault((each.function, _kind(each)), []).append(each)
     dearest = sorted(groups.items(), key=lambda one: -_seconds(one[1]))
     last, left = retraces[-1], totals.retraces - len(retraces)
-    lines = [_advice(last), f"{count(left, 'older retrace')} not listed" if left > 0 else ""]
+    advised = _advice(last)
+    lines = [advised, f"{count(left, 'older retrace')} not listed" if left > 0 else ""]
     return Outline(
         "retraces",
         [line for line in lines if line],
@@ -205,7 +206,7 @@ def retraces_outline(shown: SessionState) -> Outline:
                         f"{len(some):,}",
                         duration(_seconds(some)),
                         place(some[-1].cell),
-                        "see above" if some[-1] is last else _advice(some[-1]),
+                        "see above" if advised and some[-1] is last else _advice(some[-1]),
                     )
                     for (id, kind), some in dearest
                 ],

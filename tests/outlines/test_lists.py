@@ -43,6 +43,8 @@ def test_a_cell_says_how_long_it_takes_and_what_its_functions_cost(
     assert (row.place, row.note) == ("In [6]", note)
     assert row.measures == ["2 runs", "3 traces", "4.1 ms", "1.5 s", "1.5 kB"]
     assert cell_row(cell, []).measures[1] == "0 traces"
+    numbered = cell.model_copy(update={"name": "train (In [6])"})
+    assert cell_row(numbered, []).place == ""  # the name says it
 
 
 def test_a_model_says_its_class_and_size() -> None:

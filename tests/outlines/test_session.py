@@ -30,17 +30,23 @@ def outline(*retraces: protocol.RetraceRecord, total: int = 0) -> Outline:
     return retraces_outline(SessionState(rows, protocol.Totals(retraces=total)))
 
 
-def test_retraces_are_counted_by_function_and_cause_the_dearest_first() -> None:
+@pytest.mark.parametrize(
+    ("remedy", "says"), [(None, ""), (protocol.Remedy(sentence="Pad it"), "see above")]
+)
+def test_retraces_are_counted_by_function_and_cause_the_dearest_first(
+    remedy: protocol.Remedy | None, says: str
+) -> None:
+    at = protocol.Cell(id="c", execution_count=9, line=2)
     found = outline(
         retrace(1, "shape", "images"),
         retrace(2, "dtype", "labels", function="g", trace_seconds=3),
-        retrace(3, "shape", "images", cell=protocol.Cell(id="c", execution_count=9, line=2)),
+        retrace(3, "shape", "images", cell=at, remedy=remedy),
     )
     (table,) = found.record().tables
     rows = [[getattr(cell, "text", cell) for cell in row] for row in table.rows]
     assert rows == [
         ["predict", "dtype of `labels`", "1", "3 s", "unknown place", ""],
-        ["step", "shape of `images`", "2", "400 ms", "In [9], line 2", "see above"],
+        ["step", "shape of `images`", "2", "400 ms", "In [9], line 2", says],
     ]
     assert getattr(found.status, "text", "") == "`step` retraced last: why 3"
 

@@ -11,12 +11,13 @@ import tensorflow as tf
 
 from nbfn.code import plain_function
 from nbfn.functions.calls.record import RecordView, WatchedRecord, next_id
-from nbfn.functions.recording.registry import enlist
+from nbfn.functions.recording.registry import delist, enlist
 from nbfn.functions.retraces.explain import explain
 from nbfn.functions.retraces.trace_causes import FIRST
 from nbfn.functions.traces.cause import Cause, Wanted
 from nbfn.functions.traces.key import Key, Leaf, TensorLeaf, ValueLeaf
 from nbfn.modules.lifting.observation import TransformationCall, observers
+from nbfn.serial import serial
 from nbfn.site import call_site, definition_site
 from nbfn.state.guarded import GuardedState
 from nbfn.state.values.introspection import reference_to
@@ -24,9 +25,8 @@ from nbfn.text import count, parameters_text
 
 _SETTING = Cause("context", "variables, device, mutable collections or dtype policy differ")
 _lock = threading.RLock()
-_known: weakref.WeakKeyDictionary[CodeType, dict[str, TransformedMethod]] = (
-    weakref.WeakKeyDictionary()
-)
+_methods: dict[tuple[int, str], TransformedMethod] = {}
+"""By the serial number of the code, and the transformation with its owner; ends with the code."""
 
 
 class TransformedMethod(RecordView):
@@ -109,14 +109,21 @@ def note(observation: TransformationCall) -> None:
     code = getattr(plain_function(observation.function), "__code__", None)
     if code is None:  # a callable object has no code
         return
+    key = (serial(code), f"{observation.label} {observation.owner}")
     with _lock:
-        methods = _known.setdefault(code, {})
-        method = methods.get(f"{observation.label} {observation.owner}")
+        method = _methods.get(key)
         if method is None:
-            method = methods[f"{observation.label} {observation.owner}"] = TransformedMethod(
-                observation
-            )
+            _delist_replaced(code, key[1])
+            method = _methods[key] = TransformedMethod(observation)
+            weakref.finalize(code, _methods.pop, key, None).atexit = False
     method.note(observation)
+
+
+def _delist_replaced(code: CodeType, name: str) -> None:
+    """Delists what a cell defined the last time that it ran: equal code, but not the same."""
+    for (_, other), method in list(_methods.items()):
+        if other == name and getattr(method.python_function, "__code__", None) in (None, code):
+            delist(method)
 
 
 def observe_transformations() -> None:

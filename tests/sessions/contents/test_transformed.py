@@ -91,6 +91,25 @@ def test_functions_of_modules_and_mapped_classes() -> None:
         assert (listed(name).calls, listed(name).hits, len(listed(name).traces)) == (2, 1, 1)
 
 
+def test_a_method_whose_cell_runs_again_replaces_the_one_before() -> None:
+    source = """
+class Doubled(nn.Module):
+    def __call__(self, x):
+        return x * 2.0
+net = nn.jit(Doubled)().bind({})
+"""
+    made = []
+    for _ in range(3):
+        namespace: dict[str, Any] = {"nn": nn, "__name__": "__main__"}
+        exec(source, namespace)
+        made.append(namespace["net"])
+        namespace["net"](X)
+        method = listed("nn.jit(Doubled.__call__)")
+        assert (method.calls, len(method.traces), len(method.retraces)) == (1, 1, 0)
+    made[0](X)
+    assert listed("nn.jit(Doubled.__call__)").calls == 1
+
+
 def test_it_keeps_nothing_of_the_users_alive() -> None:
     def made(module: Any, x: Any) -> Any:
         return module(x)
