@@ -6,6 +6,7 @@ that a saved notebook stays the same when nothing has changed. Times and sizes a
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -54,7 +55,7 @@ Words = str | Phrase
 
 @dataclass(frozen=True)
 class Table:
-    """A table with a title, which folds.
+    """A table with a title, which folds. A plain one is shown without its empty columns.
 
     Attributes:
         title: What its rows are.
@@ -98,8 +99,17 @@ class Table:
         rows = self.rows[:MAX_ROWS] if self.newest is None else self.rows[-self.newest :]
         return [[_clipped(cell) for cell in self._stored(row)] for row in rows]
 
+    @functools.cached_property
+    def _columns(self) -> list[int]:
+        """The columns that pages have, from 0."""
+        rows = self.rows if self.page_rows is None else self.page_rows
+        every = range(len(self.header))
+        if self.kind != "plain":
+            return list(every)
+        return [column for column in every if any(row[column] != "" for row in rows)]
+
     def _stored(self, row: Sequence[Words]) -> list[Words]:
-        return [cell for column, cell in enumerate(row) if column not in self.page_only]
+        return [row[column] for column in self._columns if column not in self.page_only]
 
     def _rest(self, shown: int) -> str:
         left = self.count - shown
@@ -174,17 +184,18 @@ class Table:
         every = self.rows if self.page_rows is None else self.page_rows
         most = MAX_ROWS if self.kind != "tree" else MAX_TREE
         rows = every[-PAGE_NEWEST:][::-1] if grows else every[:most]
+        columns = self._columns
         return protocol.PageTable(
             title=self.title,
-            header=list(self.header),
-            rows=[[_clipped(cell) for cell in row] for row in rows],
+            header=[self.header[column] for column in columns],
+            rows=[[_clipped(row[column]) for column in columns] for row in rows],
             total=self.count + len(every) - len(self.rows),
             open=self.open,
             kind=self.kind,
             depths=list(self.depths[: len(rows)]),
             closed=sorted(each for each in self.closed if each < len(rows)),
             newest=grows,
-            details=sorted(self.details),
+            details=[i for i, column in enumerate(columns) if column in self.details],
         )
 
 

@@ -8,7 +8,9 @@ from tests.harness.rows import trace, variable
 
 
 def test_a_narrow_page_has_the_signature_and_hits_of_a_trace_first() -> None:
-    table = traces_table([trace("t1", "f")]).record()
+    leaf = protocol.Leaf(path="x", type="float32[2]")
+    made = trace("t1", "f").model_copy(update={"signature": [leaf]})
+    table = traces_table([made]).record()
     first = [name for n, name in enumerate(table.header) if n not in table.details]
     assert first == ["#", "signature", "hits"]
 
