@@ -13,6 +13,8 @@ from nbfn.sessions.placement import Memory, SessionPlacement
 from nbfn.text import count, data_size
 
 _TEXT_ROWS = 20
+_TEXT_OF_DEVICE = 8
+"""Number of rows that the text has of what ran on one device."""
 _NAMES = 10
 
 
@@ -172,12 +174,18 @@ def _device(name: str, operations: Sequence[PlacedOperation], is_only: bool) -> 
         f"{name}: {count(len(operations), 'operation')}",
         (),
         (
-            Table("types", ("type", "operations", "the first"), rows, open=True),
+            Table(
+                "types",
+                ("type", "operations", "the first"),
+                rows,
+                open=True,
+                text_rows=_TEXT_OF_DEVICE,
+            ),
             Table(
                 "operations",
                 ("name", "type", "asked for"),
                 [(each.name, each.type, each.requested) for each in operations],
-                text_rows=_TEXT_ROWS,
+                text_rows=_TEXT_OF_DEVICE,
             ),
         ),
         open=is_only,

@@ -34,9 +34,10 @@ def is_whole(function: Any) -> bool:
     """Whether cache and record agree, nothing is open, and other threads can call."""
     done = threading.Event()
     threading.Thread(target=lambda: (function(tf.ones([5])), done.set()), daemon=True).start()
+    is_callable = done.wait(20)
     recorded = set(function.recorder.traces)
     cached = {id(each) for each in _tensorflow.concrete_functions(function)}
-    return done.wait(20) and function.recorder.current is None and cached == recorded
+    return is_callable and function.recorder.current is None and cached == recorded
 
 
 @pytest.mark.parametrize("place", PLACES)
