@@ -132,11 +132,12 @@ def _found(
     by_handle = {_handle(value): key for key, value in wanted.items()}
     by_handle.pop(None, None)
     for name, value, owner in walk(named, limit=limit):
-        if not is_leaf(value):
+        if owner is not value or not is_leaf(value):
             # Such as the default value of a table: it has a name if nothing public has it.
             for attribute, held in own_attributes(owner).items():
                 if id(held) in wanted:
                     private.setdefault(id(held), f"{name}/{attribute.lstrip('_')}")
+        if not is_leaf(value):
             continue
         for part_name, part in _parts(name, value):
             # A strategy's variable wraps the one that a trace captures.

@@ -169,6 +169,16 @@ def test_a_large_notebook_does_not_hide_what_its_code_names(notebook) -> None:
     assert {capture.name for capture in step.captures} == {"late/0", "w"}
 
 
+def test_the_default_value_of_a_table_is_named_after_the_table(notebook) -> None:
+    notebook["words"] = tf.lookup.StaticHashTable(
+        tf.lookup.KeyValueTensorInitializer(["a", "b"], tf.constant([1, 2], tf.int64)), -1
+    )
+    exec("def number(word):\n    return words.lookup(word)", notebook)
+    step = nbfn.function(notebook["number"], autograph=False)
+    step(tf.constant("a"))
+    assert [capture.name for capture in step.captures] == ["words", "words/default_value"]
+
+
 def test_a_limited_search_ends_and_still_yields_what_names_refer_to() -> None:
     class Endless(list):
         def __iter__(self):
