@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import nbfn
+from nbfn import documentation
 
 CELL = """%%tf_function
 
@@ -109,7 +110,11 @@ def test_a_segment_has_them_too(step, run, refused) -> None:
     assert "`tf.reshape(x, [n, 2])` was given `x` float32[2]: 2, 1" in text
 
 
-def test_errors_have_the_address_of_their_explanation(step, run, refused) -> None:
+def test_errors_have_the_address_of_their_explanation(
+    step, run, refused, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A checkout that is not installed has no metadata, and so no address.
+    monkeypatch.setattr(documentation, "documentation", lambda: "https://docs.example")
     run("%%tf_function\ndef take(x, i):\n    return tf.gather(x, i)")
     for _ in range(2):
         assert "See https://" in (text := refused("take(x, tf.constant(5))"))
