@@ -9,6 +9,9 @@ from typing import Any
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
+MAX_ITEMS = 100
+"""Maximum number of items of a result that are looked at."""
+
 
 def offer_numerics(shell: InteractiveShell, result: Any) -> None:
     """Displays a button for ``%tf_numerics`` if a cell ends with a call that gave NaN or infinity.
@@ -22,12 +25,23 @@ def offer_numerics(shell: InteractiveShell, result: Any) -> None:
     from nbfn.notebook.magics.line_arguments import named, show
     from nbfn.views.pages.results import not_finite_outline
 
+    # Before the function is looked up: that reads attributes of the user's objects once more.
+    if is_finite(_items(result.result)):
+        return
     try:
         function = named(shell, ast.unparse(call.func))
     except UsageError:  # a function that nbfn does not observe
         return
-    if hasattr(function, "numerics") and not is_finite(result.result):
+    if hasattr(function, "numerics"):
         show(not_finite_outline(ast.unparse(call)))
+
+
+def _items(value: Any) -> list[Any]:
+    """Returns a value, or the items of a small container: it may be any result of a cell."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    items = list(value) if isinstance(value, list | tuple) and len(value) <= MAX_ITEMS else [value]
+    return [each for each in items if not isinstance(each, list | tuple | dict)]
 
 
 def _last_call(source: Any) -> ast.Call | None:

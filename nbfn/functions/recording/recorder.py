@@ -397,9 +397,11 @@ class Recorder(Record):
     def _warn(self, retrace: Retrace) -> None:
         if self.warns:
             self.limit.warn(self.name, len(self.traces), retrace)
-        is_declared_so = all(is_declared(cause, self.by_value) for cause in retrace.causes)
-        # A recursion needs many traces.
-        if self.warns and not (self.recursive or is_declared_so):
+        # A recursion needs many traces, and so does a value that the signature lets trace.
+        needs_many = self.recursive or all(
+            is_declared(cause, self.by_value) for cause in retrace.causes
+        )
+        if self.warns and not needs_many:
             self.limit.warn_of_ratio(self.name, self.calls + 1, self.retraces)
 
     @property

@@ -61,10 +61,10 @@ def retraces_outline(retraces: Retraces) -> Outline:
 
 def not_finite_outline(call: str) -> Outline:
     """Returns the line below a call's result that has NaN or infinity."""
-    return Outline("", [_search(call)], ())
+    return Outline("", [_numerics_button(call)], ())
 
 
-def _search(call: str) -> Words:
+def _numerics_button(call: str) -> Words:
     return protocol.Phrase(
         text=f"{_NOT_FINITE}: find where it comes from", code=f"%tf_numerics {call}"
     )
@@ -77,7 +77,7 @@ def run_outline(run: Run) -> Outline:
         if run.call is None:
             lines.append(f"{_NOT_FINITE}; `numerics=True` finds where it comes from")
         else:
-            lines.append(_search(run.call))
+            lines.append(_numerics_button(run.call))
     return Outline(
         f"returned {glimpse(run.value)}",
         lines,

@@ -46,6 +46,18 @@ def test_a_result_that_is_not_finite_leads_to_numerics(step, run) -> None:
         "step(x).numpy()",
     ):
         assert "NaN or infinity" not in run(code).text
+    run("pair = nbfn.function(lambda x: {'a': x, 'b': 1.0 / (x - x)})")
+    assert "%tf_numerics pair(x)" in run("pair(x)").text
+    run("""
+class Holder:
+    reads = 0
+    @property
+    def step(self):
+        Holder.reads += 1
+        return step
+""")
+    run("Holder().step(x + 1.0)")
+    assert run("Holder.reads").result == 1  # the attribute is read again only where it is needed
     run("find = lambda: step")
     assert "NaN or infinity" not in run("find()(x)").text  # a call that cannot be repeated by name
 
