@@ -160,6 +160,7 @@ from nbfn._tensorflow.tracing.trace_types import (
     by_reference,
     nodes,
     objects,
+    trace_types,
     unfold_spec,
 )
 from nbfn._tensorflow.tracing.tracing import (

@@ -157,8 +157,11 @@ def flat_inputs(function: Any, concrete: Any, args: Any, kwargs: Any) -> list[An
     if _function_type_utils is None or not hasattr(concrete, "_call_flat"):
         return None
     try:
-        args, kwargs = canonical(function, args, kwargs)
         own = concrete.function_type
+        are_flat = not kwargs and len(args) == len(own.flat_inputs)
+        if are_flat and all(type(each) is EagerTensor for each in args):
+            return list(args)
+        args, kwargs = canonical(function, args, kwargs)
         return list(own.unpack_inputs(own.bind(*args, **kwargs)))
     except (AttributeError, TypeError, ValueError):
         return None

@@ -122,12 +122,16 @@ def _holds_specs(part: Any) -> bool:
     return any(isinstance(leaf, tf.TypeSpec) for leaf in tf.nest.flatten(part))
 
 
+def trace_types(function_type: Any) -> list[Any]:
+    """Returns the trace types of a function's parameters, in order; None if one is unknown."""
+    return [getattr(p, "type_constraint", None) for p in function_type.parameters.values()]
+
+
 def nodes(function_type: Any) -> Iterator[tuple[str, Node]]:
     """Yields the trace types of a function's parameters and all nested ones, each with its path."""
-    for name, parameter in function_type.parameters.items():
-        constraint = getattr(parameter, "type_constraint", None)
-        if constraint is not None:
-            yield from below(name, unfold(constraint))
+    for name, found in zip(function_type.parameters, trace_types(function_type), strict=True):
+        if found is not None:
+            yield from below(name, unfold(found))
 
 
 def below(path: str, node: Node) -> Iterator[tuple[str, Node]]:

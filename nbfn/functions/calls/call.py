@@ -58,12 +58,15 @@ class Call:
     trace_seconds: float = 0.0
     started: float = 0.0
     interruption: Interruption = field(default_factory=Interruption)
-    _keyed: tuple[Any, Key] | None = None
+    _keyed: tuple[list[Any], Key] | None = None
 
     def key_of(self, function_type: Any) -> Key:
         """Returns the key of a function type; the newest one is cached."""
-        if self._keyed is None or self._keyed[0] is not function_type:
-            self._keyed = function_type, key_of(function_type)
+        # A trace has another function type than its look-up, mostly with the same trace types. They
+        # are compared by identity: for TensorFlow, 1, 1.0 and True are equal.
+        types = _tensorflow.trace_types(function_type)
+        if self._keyed is None or list(map(id, self._keyed[0])) != list(map(id, types)):
+            self._keyed = types, key_of(function_type)
         return self._keyed[1]
 
     def allow_interrupt(self) -> None:

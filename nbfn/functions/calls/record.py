@@ -81,7 +81,7 @@ class Record:
         causes: tuple[Cause, ...],
         nearest: tuple[Trace, ...],
         trace: Trace,
-        remedy: Remedy | None,
+        find_remedy: Callable[[], Remedy | None],
         site: Site | None = None,
         seconds: float | None = None,
     ) -> Retrace:
@@ -93,7 +93,7 @@ class Record:
             trace=trace.number,
             site=site or trace.site,
             trace_seconds=trace.trace_seconds if seconds is None else seconds,
-            remedy=remedy,
+            find_remedy=find_remedy,
         )
 
     def note_retrace(self, retrace: Retrace) -> None:
@@ -190,11 +190,11 @@ class WatchedRecord(Record):
         trace: Trace,
         causes: tuple[Cause, ...],
         nearest: tuple[Trace, ...],
-        remedy: Remedy | None,
+        find_remedy: Callable[[], Remedy | None],
     ) -> None:
         """Records the retrace that made a trace."""
         with self.lock:
-            self.note_retrace(self.next_retrace(causes, nearest, trace, remedy))
+            self.note_retrace(self.next_retrace(causes, nearest, trace, find_remedy))
             self.last = "retrace"
             self.touch()
 

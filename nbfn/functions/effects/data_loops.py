@@ -30,8 +30,9 @@ def endless_loop(function: Any, args: Sequence[Any]) -> tuple[int, str, str] | N
         return None
     code = function.__code__
     names: dict[str, Any] = dict(zip(code.co_varnames, args, strict=False))
-    outer = {**function.__globals__, **closure(function)}
-    names |= {n: outer[n] for n in (*code.co_names, *code.co_freevars) if n in outer}
+    namespace = function.__globals__
+    names |= {name: namespace[name] for name in code.co_names if name in namespace}
+    names |= closure(function)
     if not any(map(_is_data, names.values())):
         return None
     tree = source_of(code)

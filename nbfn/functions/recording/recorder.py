@@ -77,6 +77,12 @@ def _count_outermost(call: Call, now: float) -> None:
         spent.calls += 1
 
 
+def _named_remedy(
+    called: Called, name: Callable[[], str | None], causes: tuple[Cause, ...]
+) -> Remedy | None:
+    return remedy_for(replace(called, name=name()), causes)
+
+
 MAX_SELF_CALLS = 8
 """Maximum depth of recursion with one key within a function's own trace.
 
@@ -372,8 +378,8 @@ class Recorder(Record):
         trace.watch_guarded(self.guards.references(), self._unusable)
         if not nearest:
             return trace, None
-        remedy = self.remedy(causes, site, wanted)
-        return trace, self.next_retrace(causes, nearest, trace, remedy)
+        find_remedy = self._find_remedy(causes, site, wanted)
+        return trace, self.next_retrace(causes, nearest, trace, find_remedy)
 
     def _count_trace(
         self, key: int, trace: Trace, retrace: Retrace | None, call: Call | None
@@ -417,8 +423,14 @@ class Recorder(Record):
 
     def remedy(self, causes: tuple[Cause, ...], site: Site, wanted: Wanted) -> Remedy | None:
         """Returns what to change so that such a call at this site does not miss."""
+        return self._find_remedy(causes, site, wanted)()
+
+    def _find_remedy(
+        self, causes: tuple[Cause, ...], site: Site, wanted: Wanted
+    ) -> Callable[[], Remedy | None]:
+        """Returns a function that returns the remedy; it searches for the function's name."""
         called = Called(
-            self.reference_expression(),
+            None,
             self.relaxing,
             site,
             wanted.key.parameters,
@@ -426,8 +438,8 @@ class Recorder(Record):
             by_value=self.by_value,
         )
         if wanted.context is not None and wanted.context.strategy is not None:
-            called = replace(called, name=None, unnamed=_UNDER_A_STRATEGY)
-        return remedy_for(called, causes)
+            return functools.partial(remedy_for, replace(called, unnamed=_UNDER_A_STRATEGY), causes)
+        return functools.partial(_named_remedy, called, self.reference_expression, causes)
 
     @_harmless
     def compiled(self, trace: Trace, shapes: str, seconds: float) -> None:
@@ -442,8 +454,8 @@ class Recorder(Record):
         cause = Cause("xla_compile", sentence, None, None, shapes)
         with self.lock:
             site = call_site()
-            remedy = self.remedy((cause,), site, Wanted(trace.key, trace.context))
-            retrace = self.next_retrace((cause,), (trace,), trace, remedy, site, seconds)
+            find_remedy = self._find_remedy((cause,), site, Wanted(trace.key, trace.context))
+            retrace = self.next_retrace((cause,), (trace,), trace, find_remedy, site, seconds)
             self.note_retrace(retrace)
             self._warn(retrace)
             self.last = "retrace"

@@ -24,6 +24,7 @@ from nbfn.functions.calls.call import Call, this_thread
 from nbfn.functions.calls.dispatch import Dispatch, Entry
 from nbfn.functions.calls.placement import Run, run
 from nbfn.functions.calls.record import RecordView, next_id
+from nbfn.functions.calls.stack_room import with_room
 from nbfn.functions.checking.check import Check, check
 from nbfn.functions.guards import Guards
 from nbfn.functions.inside.numerics import Numerics, numerics
@@ -508,7 +509,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             may_create = _tensorflow.may_create_variables(self)
             with self._creations.watched(self.label, may_create) as created:
                 try:
-                    result = run()
+                    result = with_room(run) if len(this_thread.calls) == 1 else run()
                 except Exception as error:
                     self.recorder.note_failure(error)
                     raise

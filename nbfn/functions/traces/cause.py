@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -82,7 +84,7 @@ class Retrace:
         trace: The number of the trace that the call made.
         site: The calling cell and line.
         trace_seconds: The time that tracing took.
-        remedy: What to change, if anything.
+        find_remedy: Finds what to change; called once, when `remedy` is first read.
         time: When it happened, in seconds since 1970.
     """
 
@@ -92,8 +94,13 @@ class Retrace:
     trace: int
     site: Site
     trace_seconds: float
-    remedy: Remedy | None
+    find_remedy: Callable[[], Remedy | None] = field(compare=False)
     time: float = field(default_factory=time.time, compare=False)
+
+    @functools.cached_property
+    def remedy(self) -> Remedy | None:
+        """What to change; None if there is nothing."""
+        return self.find_remedy()
 
     def __repr__(self) -> str:
         return self._text if self.remedy is None else f"{self._text}. {self.remedy}"

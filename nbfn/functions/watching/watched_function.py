@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import threading
 import time
@@ -271,8 +272,8 @@ class WatchedFunction(RecordView):
             if given is not None:
                 trace.sample = sample_of(function, concrete, *given)
             if nearest:
-                remedy = remedy_for(self._called(trace.site, key), causes)
-                record.missed(trace, causes, nearest, remedy)
+                called = self._called(trace.site, key)
+                record.missed(trace, causes, nearest, functools.partial(remedy_for, called, causes))
             this_thread.calls.spent.traces += 1
             if call.counts:
                 if not call.added:

@@ -84,7 +84,7 @@ class TransformedMethod(RecordView):
         )
         trace.state = state
         if others:
-            record.missed(trace, causes, nearest, None)
+            record.missed(trace, causes, nearest, lambda: None)
         return trace
 
     def __repr__(self) -> str:

@@ -95,6 +95,8 @@ def test_a_call_that_does_all_that_is_said_is_a_hit(data: Any) -> None:
         if not f.retraces:
             return
         retrace = f.retraces[-1]
+        if any(cause.code == "shape" and "None" in str(cause.new) for cause in retrace.causes):
+            return  # the new trace serves every size, so there is nothing to change
         assert retrace.remedy is not None
         call = CALL
         if retrace.remedy.code is not None:
