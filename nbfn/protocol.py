@@ -389,7 +389,7 @@ class Totals(Record):
     run_seconds: float = Field(default=0, description="What these runs have taken so far.")
 
 
-Verdict = Literal["passed", "failed", "refused", "unproven"]
+Verdict = Literal["passed", "failed", "refused", "unverified"]
 
 
 class Phrase(Record):

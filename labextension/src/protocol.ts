@@ -71,7 +71,7 @@ export interface Page {
   /**
    * Result of a check.
    */
-  verdict?: ('passed' | 'failed' | 'refused' | 'unproven') | null;
+  verdict?: ('passed' | 'failed' | 'refused' | 'unverified') | null;
 }
 /**
  * A text with a link, code or judgement: code for a cell, a place, a page, a verdict.
@@ -96,7 +96,7 @@ export interface Phrase {
   /**
    * Result of a check.
    */
-  verdict?: ('passed' | 'failed' | 'refused' | 'unproven') | null;
+  verdict?: ('passed' | 'failed' | 'refused' | 'unverified') | null;
   /**
    * What it means, shown on hover.
    */

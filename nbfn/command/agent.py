@@ -127,9 +127,9 @@ def export(path: str, overwrite: bool, strict: bool) -> Answer:
     try:
         done = nbfn.export(path, overwrite=overwrite, strict=strict)
     except nbfn.NbfnError as error:
-        return Answer({"error": str(error), "disproved": isinstance(error, AssertionError)})
+        return Answer({"error": str(error), "is_wrong": isinstance(error, AssertionError)})
     except Exception as error:
-        return Answer({"error": f"{type(error).__name__}: {error}", "disproved": False})
+        return Answer({"error": f"{type(error).__name__}: {error}", "is_wrong": False})
     from nbfn.views.export import export_outline
 
     answer = asdict(done)

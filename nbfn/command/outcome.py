@@ -14,7 +14,7 @@ class Exit(IntEnum):
     CELL_FAILED = 1
     MISUSE = 2
     NOT_EXPORTED = 3
-    NOT_PROVEN = 4
+    NOT_VERIFIED = 4
     OVER_BUDGET = 5
     TIMEOUT = 6
     KERNEL_DIED = 7
@@ -32,7 +32,7 @@ _MEANINGS = {
     Exit.CELL_FAILED: "a cell raised an error",
     Exit.MISUSE: "the command cannot be carried out as it was given",
     Exit.NOT_EXPORTED: "the export was refused, or could not be written",
-    Exit.NOT_PROVEN: "the exported model does not compute what the notebook computed",
+    Exit.NOT_VERIFIED: "the exported model does not compute what the notebook computed",
     Exit.OVER_BUDGET: "there were more retraces than --max-retraces allows",
     Exit.TIMEOUT: "a cell took longer than --timeout",
     Exit.KERNEL_DIED: "the kernel died",

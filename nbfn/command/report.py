@@ -30,7 +30,7 @@ from nbfn.text import count, data_size, duration
 MAX_ROWS = 1000
 """Maximum number of rows in a table or list; the others are counted."""
 
-_SIGNS = {"passed": "✓", "failed": "✗", "refused": "⊘", "unproven": "?"}
+_SIGNS = {"passed": "✓", "failed": "✗", "refused": "⊘", "unverified": "?"}
 
 
 def html_of(record: NotebookRun) -> str:

@@ -181,7 +181,7 @@ def _judge(record: NotebookRun) -> None:
     """Adds requirements that were not met to the problems."""
     answer = record.export or {}
     if "error" in answer:
-        exit = Exit.NOT_PROVEN if answer["disproved"] else Exit.NOT_EXPORTED
+        exit = Exit.NOT_VERIFIED if answer["is_wrong"] else Exit.NOT_EXPORTED
         record.problems.append(NotebookFailure(exit, f"not exported: {answer['error']}"))
     budget, found = record.max_retraces, record.known.retrace_count
     if budget is not None and found > budget:

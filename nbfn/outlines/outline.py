@@ -336,7 +336,7 @@ _SIGNS: dict[protocol.Verdict | None, tuple[str, str]] = {
     "passed": ("✓", "#2da44e"),
     "failed": ("✗", "#e5534b"),
     "refused": ("⊘", "#e5534b"),
-    "unproven": ("?", "#c69026"),
+    "unverified": ("?", "#c69026"),
 }
 """Mark and colour of each verdict; the colours suit light and dark pages."""
 

@@ -44,25 +44,25 @@ def export_outline(export: Export) -> Outline:
             ),
             Table("variables", ("name",), [(name,) for name in export.variables]),
         ),
-        verdict="passed" if is_proven(export) else "unproven",
+        verdict="passed" if is_verified(export) else "unverified",
     )
 
 
-def is_proven(export: Export) -> bool:
+def is_verified(export: Export) -> bool:
     """Returns whether every signature, called in another process, computed the same."""
     equal = {each.signature for each in export.verified if each.status == "equal"}
     return equal >= export.signatures.keys()
 
 
 def verdict(status: str | None) -> Phrase:
-    """Returns the result of a signature's proof in words; None if it was not tried."""
+    """Returns the result of a signature's verification in words; None if there was none."""
     if status is None:
-        return judged("not verified", "unproven")
-    return judged(_VERDICTS[status], "passed" if status == "equal" else "unproven")
+        return judged("not verified", "unverified")
+    return judged(_VERDICTS[status], "passed" if status == "equal" else "unverified")
 
 
 _VERDICTS = {
     "equal": "computes the same",
     "shapes": "only shapes compared",
-    "skipped": "not proven",
+    "skipped": "not verified",
 }

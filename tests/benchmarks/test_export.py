@@ -1,7 +1,7 @@
 """What an export costs beside TensorFlow's own, and what a session costs that is large.
 
-An export without its proof is measured against `tf.saved_model.save` of the same functions; the
-budget is a ratio of 1.15. A proof whose process is there already may take 2 s more than that.
+An export without verification is measured against `tf.saved_model.save` of the same functions; the
+budget is a ratio of 1.15. A verification by a process that is there already may take 2 s more.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def exporting(number: int, how: str, path: Path) -> Callable[[], Any]:
     shared, made = functions(number)
     if how != "bare":
         return lambda: nbfn.export(
-            path, made, overwrite=True, verify=how == "proven", keep_process=600
+            path, made, overwrite=True, verify=how == "verified", keep_process=600
         )
     root = tf.Module()
     root.shared = shared
@@ -53,16 +53,16 @@ def exporting(number: int, how: str, path: Path) -> Callable[[], Any]:
 
 
 @pytest.mark.filterwarnings("ignore::nbfn.NbfnWarning")
-@pytest.mark.parametrize("how", ["bare", "unproven"])
+@pytest.mark.parametrize("how", ["bare", "unverified"])
 @pytest.mark.benchmark(group="1,000 functions")
 def test_a_thousand_functions(benchmark: Any, tmp_path: Path, how: str) -> None:
     benchmark.pedantic(exporting(1000, how, tmp_path / "model"), rounds=3, warmup_rounds=1)
 
 
 @pytest.mark.filterwarnings("ignore::nbfn.NbfnWarning")
-@pytest.mark.parametrize("how", ["bare", "unproven", "proven"])
-@pytest.mark.benchmark(group="ten functions, and their later proofs")
-def test_a_later_proof(benchmark: Any, tmp_path: Path, how: str) -> None:
+@pytest.mark.parametrize("how", ["bare", "unverified", "verified"])
+@pytest.mark.benchmark(group="ten functions, and their later verifications")
+def test_a_later_verification(benchmark: Any, tmp_path: Path, how: str) -> None:
     benchmark.pedantic(exporting(10, how, tmp_path / "model"), rounds=5, warmup_rounds=1)
 
 

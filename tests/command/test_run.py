@@ -72,7 +72,7 @@ def failed(folder: Path) -> Ended:
     )
 
 
-def test_a_notebook_that_runs_and_is_proven_ends_with_0(folder: Path, trained: Ended) -> None:
+def test_a_notebook_that_runs_and_is_verified_ends_with_0(folder: Path, trained: Ended) -> None:
     assert trained.code == 0, trained.err
     assert trained.err == ""
     assert (folder / "out/model/saved_model.pb").exists()
@@ -184,17 +184,17 @@ def test_more_retraces_than_allowed_and_a_refused_export(folder: Path) -> None:
     assert "there is nothing to export" in ended.err
 
 
-def test_a_model_that_computes_something_else_is_not_proven(folder: Path) -> None:
+def test_a_model_that_computes_something_else_is_not_verified(folder: Path) -> None:
     of_this_moment = (
         f"{PREAMBLE}@nbfn.function\ndef f(x):\n"
         "    return x + tf.math.floormod(tf.timestamp(), 1000.0)\n"
         "f(tf.ones([2], tf.float64))"
     )
-    write(folder / "unproven.ipynb", of_this_moment)
-    ended = run(folder, "run", "unproven.ipynb", "--export", "unproven")
-    assert ended.code == Exit.NOT_PROVEN, ended
+    write(folder / "unverified.ipynb", of_this_moment)
+    ended = run(folder, "run", "unverified.ipynb", "--export", "unverified")
+    assert ended.code == Exit.NOT_VERIFIED, ended
     assert "`f`: output `output_0` differs from the notebook's by up to" in ended.err
-    assert not (folder / "unproven").exists()
+    assert not (folder / "unverified").exists()
 
 
 def test_a_kernel_that_dies_and_a_cell_that_takes_too_long(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 import subprocess
@@ -26,6 +27,23 @@ EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["option
 @pytest.mark.parametrize("name", PAGES)
 def test_it_runs(name: str, shell) -> None:
     run(shell, blocks((ROOT / name).read_text()))
+
+
+def test_every_error_is_in_the_reference() -> None:
+    text = (DOCS / "reference" / "errors.md").read_text()
+    missing = set()
+    for path in sorted((ROOT / "nbfn").rglob("*.py")):
+        for each in ast.walk(ast.parse(path.read_text())):
+            if isinstance(each, ast.ClassDef) and not each.name.startswith("_"):
+                bases = {ast.unparse(base) for base in each.bases}
+                if bases & {"NbfnError", "RefusedError"} and f"{each.name}\n" not in text:
+                    missing.add(each.name)
+    # The base of refusals; the command's, which it prints; and the shell's, shown as a SyntaxError.
+    assert missing <= {"RefusedError", "CommandError", "CellSyntaxError", *NN}
+
+
+NN = {"LifecycleError", "UnboundAttributeError", "SetupFieldError", "SpecError"}
+"""Errors of `nbfn.nn`, which stand in the reference with their module."""
 
 
 def test_the_example_in_the_readme_says_what_it_shows(shell, tmp_path) -> None:

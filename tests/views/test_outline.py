@@ -79,7 +79,7 @@ def test_session_and_export(tmp_path) -> None:
     assert "computes the same" in bundle_of(equal)["text/html"]
     assert "✓ exported to" in bundle_of(equal)["text/plain"]
     assert export_outline(equal).record().verdict == "passed"
-    for status, says in (("skipped", "not proven"), ("shapes", "only shapes compared")):
+    for status, says in (("skipped", "not verified"), ("shapes", "only shapes compared")):
         checked = (Verification("add", status, "it draws"),)
         text = bundle_of(dataclasses.replace(written, verified=checked))["text/plain"]
         assert f"add: {says}: it draws" in text

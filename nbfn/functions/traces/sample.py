@@ -1,4 +1,4 @@
-"""Copies the inputs of one real call of a trace, to prove an export with them."""
+"""Copies the inputs of one real call of a trace, to verify an export with them."""
 
 from __future__ import annotations
 

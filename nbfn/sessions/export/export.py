@@ -28,12 +28,12 @@ from nbfn.sessions.export.choice import chosen_traces, fixed_sizes, requested
 from nbfn.sessions.export.inputs import fitting, inputs_of
 from nbfn.sessions.export.place import RECORD, Place
 from nbfn.sessions.export.preflight import refuse
-from nbfn.sessions.export.prover import VerificationError, prover
 from nbfn.sessions.export.resources import ExportError, ModelResources, held_by, owners_of
 from nbfn.sessions.export.signature import input_names, serving_function, specification
 from nbfn.sessions.export.subjects import named_specs, saved_form, subjects
 from nbfn.sessions.export.verification import Case, Verification, case_of, compare_files
 from nbfn.sessions.export.verification import verify as verify_model
+from nbfn.sessions.export.verifier import VerificationError, verifier
 from nbfn.sessions.session import Function as Subject
 from nbfn.sessions.session import session
 from nbfn.text import count, join, shorten, tensor_type
@@ -81,7 +81,7 @@ class Export:
         lines += [f"  left out: {each}" for each in self.left_out]
         if self.process_nbytes:
             size = f"{self.process_nbytes / 1e6:.0f} MB"
-            lines.append(f"  the process of the proof is kept for the next export ({size})")
+            lines.append(f"  the verifying process is kept for the next export ({size})")
         return "\n".join(lines)
 
 
@@ -172,7 +172,7 @@ def export(
         try:
             if verify:
                 with uninterrupted():  # an interrupt could leave an unreferenced process
-                    process = prover()  # it imports TensorFlow while the model is written
+                    process = verifier()  # it imports TensorFlow while the model is written
             root, held, left_out = _root(chosen, traces)
             with place.beside() as folder:
                 work.next("writing the SavedModel")
@@ -185,11 +185,11 @@ def export(
                     cases = list(_cases(folder, chosen, traces, serving, held))
                     verified, process = verify_model(folder, cases, held, process, work, time_limit)
                     compared = _compared(held, files)
-                    unproven = [each for each in verified if each.status == "skipped"]
-                    if strict and unproven:
+                    unverified = [each for each in verified if each.status == "skipped"]
+                    if strict and unverified:
                         raise VerificationError(
-                            "the exported model is not proven, and nothing was written: "
-                            + "; ".join(map(str, unproven))
+                            "the exported model is not verified, and nothing was written: "
+                            + "; ".join(map(str, unverified))
                         )
                 work.next("moving it into place")
                 texts = {name: _text(function) for name, function in serving.items()}

@@ -192,7 +192,7 @@ def _of_graph(name: str, definition: Any) -> Iterator[Problem]:
     if random:
         yield noted(
             f"draws random numbers from hidden state ({', '.join(random)})",
-            "of its outputs only shapes can be compared; tf.random.stateless_* draws can be proven",
+            "only shapes of its outputs can be compared; tf.random.stateless_* is verified",
         )
     for node in nodes:
         if node.op == "Const" and node.attr["value"].tensor.ByteSize() > LARGE_CONSTANT:

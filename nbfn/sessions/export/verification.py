@@ -17,8 +17,14 @@ from nbfn.functions.calls.interruption import Interruption, uninterrupted
 from nbfn.functions.traces.sample import Sample
 from nbfn.sessions.export import replay
 from nbfn.sessions.export.inputs import REAL, listed
-from nbfn.sessions.export.prover import Arrays, ProofCall, Prover, VerificationError, prover
 from nbfn.sessions.export.resources import ModelResources
+from nbfn.sessions.export.verifier import (
+    Arrays,
+    VerificationCall,
+    VerificationError,
+    Verifier,
+    verifier,
+)
 from nbfn.text import count, first_line, join
 from nbfn.underway.work import Work
 
@@ -129,10 +135,10 @@ def verify(
     model: Path,
     cases: Sequence[Case],
     held: ModelResources,
-    process: Prover,
+    process: Verifier,
     work: Work,
     time_limit: float,
-) -> tuple[list[Verification], Prover]:
+) -> tuple[list[Verification], Verifier]:
     """Loads a model in another process and compares it with the notebook.
 
     Each case is called in the other process first, which can always be killed, and only then here.
@@ -155,7 +161,7 @@ def verify(
     work.next("loading the model in a fresh process")
     state = held.state()
     calls = [
-        (case, label, ProofCall(case.name, case.what, _named(case, values)))
+        (case, label, VerificationCall(case.name, case.what, _named(case, values)))
         for case in cases
         if case.unfit is None
         for label, values in case.inputs.items()
@@ -169,10 +175,10 @@ def verify(
     while waiting or is_first:
         if not process.is_alive:
             process.end()
-            process = prover()
+            process = verifier()
         with tempfile.TemporaryDirectory(prefix="nbfn-verify-") as folder:
             asked = [call for _, _, call in waiting]
-            there = process.prove(model, Path(folder), held.dtypes, asked, time_limit, report)
+            there = process.verify(model, Path(folder), held.dtypes, asked, time_limit, report)
         if is_first:
             _compare_state(held, state.before, there)
         late = {id(case.inputs): label for case, label, call in calls if call.is_late}
@@ -219,7 +225,7 @@ def _compare_state(held: ModelResources, here: Mapping[str, str], there: Mapping
 def _call_here(
     case: Case,
     label: str,
-    call: ProofCall,
+    call: VerificationCall,
     held: ModelResources,
     state: replay.ModelState,
     time_limit: float,

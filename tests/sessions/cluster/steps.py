@@ -185,14 +185,14 @@ if HOW == "mirrored":
     within(first[0])
     found["within"] = error_of(nbfn.export, f"{FOLDER}/within", within)
     proven = nbfn.export(f"{FOLDER}/mirrored{NUMBER}", predict)
-    found["proof"] = [str(each) for each in proven.verified]
+    found["verified"] = [str(each) for each in proven.verified]
     found["preflight"] = [str(each) for each in nbfn.preflight(predict)]
     nbfn.session(strategy=None)
     found["after"] = session.run(predict, first[0][:3])["scores"].shape.as_list()
 if HOW == "workers":
     export = nbfn.export(f"{FOLDER}/model", predict)
     found["exported"] = str(export.path)
-    found["proof"] = [str(each) for each in export.verified]
+    found["verified"] = [str(each) for each in export.verified]
 if HOW == "one":
     found["strategy_error"] = error_of(nbfn.session, strategy="mirrored")
 sys.stdout.write(json.dumps(found) + "\n")

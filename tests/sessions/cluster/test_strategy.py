@@ -147,8 +147,8 @@ def test_a_step_is_not_exported(runs: Runs) -> None:
 
 
 @pytest.mark.parametrize("how", ["mirrored", "worker 0", "worker 1"])
-def test_an_export_is_proven_with_the_batch_that_replicas_shared(runs: Runs, how: str) -> None:
-    (said,) = runs[how]["proof"]
+def test_an_export_is_verified_with_the_batch_that_replicas_shared(runs: Runs, how: str) -> None:
+    (said,) = runs[how]["verified"]
     assert said.startswith("predict: equal (with the inputs of a real call")
     assert runs["mirrored"]["preflight"] == []
 

@@ -1,4 +1,4 @@
-"""An export is proven, atomic, and refuses what it cannot do."""
+"""An export is verified, atomic, and refuses what it cannot do."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_inputs_that_do_not_suit_are_said_to_be_skipped(notebook, tmp_path) -> N
     (result,) = nbfn.export(tmp_path / "other", never_called).verified
     assert result.status == "skipped"
     assert "do not suit" in result.detail
-    with pytest.raises(VerificationError, match=r"not proven, and nothing was written: .*suit"):
+    with pytest.raises(VerificationError, match=r"not verified, and nothing was written: .*suit"):
         nbfn.export(tmp_path / "strict", never_called, strict=True)
     assert not (tmp_path / "strict").exists()
 
@@ -215,7 +215,7 @@ def test_what_has_changed_since_the_trace_is_exported_as_it_is_now(notebook, tmp
     assert [t.cause.code for t in notebook["scaled"].traces] == ["stale", "stale", "export"]
 
 
-def test_a_function_that_draws_from_a_generator_is_proven(notebook, tmp_path) -> None:
+def test_a_function_that_draws_from_a_generator_is_verified(notebook, tmp_path) -> None:
     generator = tf.random.Generator.from_seed(1)
     notebook["draw"] = nbfn.function(lambda x: x + generator.normal([3]))
     notebook["draw"](tf.ones(3))
@@ -225,7 +225,7 @@ def test_a_function_that_draws_from_a_generator_is_proven(notebook, tmp_path) ->
     assert generator.state.numpy().tolist() == before
 
 
-def test_the_proof_leaves_a_dense_table_as_it_was(notebook, tmp_path) -> None:
+def test_the_verification_leaves_a_dense_table_as_it_was(notebook, tmp_path) -> None:
     table = tf.lookup.experimental.DenseHashTable(
         tf.int64, tf.int64, default_value=-1, empty_key=-2, deleted_key=-3
     )

@@ -20,7 +20,7 @@ const PATHS: Record<IconName, string> = {
   failed:
     'M8 1a7 7 0 1 0 0 14A7 7 0 0 0 8 1zm3.2 9.1-1.1 1.1L8 9.1l-2.1 2.1-1.1-1.1L6.9 8 4.8 5.9l1.1-1.1L8 6.9l2.1-2.1 1.1 1.1L9.1 8z',
   refused: 'M8 1a7 7 0 1 0 0 14A7 7 0 0 0 8 1zM4 7.1h8v1.8H4z',
-  unproven: 'M8 1.5 15.2 14H.8zM7.2 6v4h1.6V6zm0 5v1.5h1.6V11z',
+  unverified: 'M8 1.5 15.2 14H.8zM7.2 6v4h1.6V6zm0 5v1.5h1.6V11z',
   run: 'M4 2.5 13 8l-9 5.5z',
   insert:
     'M2 2h12v4H2zm1.5 1.5v1h9v-1zM7.25 8h1.5v2.25H11v1.5H8.75V14h-1.5v-2.25H5v-1.5h2.25z'
@@ -46,7 +46,7 @@ const verdicts = (): Record<Verdict, string> => ({
   passed: trans.__('passed'),
   failed: trans.__('failed'),
   refused: trans.__('refused'),
-  unproven: trans.__('not proven')
+  unverified: trans.__('not verified')
 });
 
 /** The icon of what came of a check; nothing where there was none. */

@@ -1,4 +1,4 @@
-"""A proof ends: by its time limit, by an interrupt at any moment, and with its process."""
+"""A verification ends: by its time limit, by an interrupt at any moment, and with its process."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ import pytest
 import tensorflow as tf
 
 import nbfn
-from nbfn.sessions.export import prover, replay, verification
-from nbfn.sessions.export.prover import Prover, VerificationError
+from nbfn.sessions.export import replay, verification, verifier
+from nbfn.sessions.export.verifier import VerificationError, Verifier
 from nbfn.underway.work import under_way as works
 from tests.programs.environments import ROOT
 
@@ -169,13 +169,13 @@ def test_a_call_that_does_not_end_is_skipped_and_the_others_are_compared(
     assert [each.name for each in tmp_path.iterdir()] == ["model"]
 
 
-def test_the_process_is_kept_for_the_next_proof(notebook, tmp_path) -> None:
+def test_the_process_is_kept_for_the_next_verification(notebook, tmp_path) -> None:
     f = nbfn.function(lambda x: x + 1)
     f(tf.constant(2.0))
     exported = nbfn.export(tmp_path / "one", f, keep_process=600)
     assert exported.process_nbytes > 100e6  # TensorFlow is loaded in it
     (kept,) = replays(os.getpid())
-    process = prover.prover()
+    process = verifier.verifier()
     assert process._process.pid == kept.pid
     process.keep(600)
     assert nbfn.export(tmp_path / "two", f, keep_process=0).process_nbytes == 0
@@ -183,7 +183,7 @@ def test_the_process_is_kept_for_the_next_proof(notebook, tmp_path) -> None:
 
 
 def test_a_process_that_nobody_needs_ends() -> None:
-    Prover().keep(0.1)
+    Verifier().keep(0.1)
     assert len(replays(os.getpid())) == 1
     until(lambda: replays(os.getpid()) == [])
 
@@ -200,8 +200,8 @@ def test_a_time_limit_is_a_number_of_seconds(notebook, tmp_path, seconds) -> Non
 def test_a_model_that_is_never_loaded(notebook, tmp_path, monkeypatch) -> None:
     f = nbfn.function(lambda x: x)
     f(tf.constant(2.0))
-    prover.prover().end()  # one that is kept for the next export is quick
-    monkeypatch.setattr(prover, "START_LIMIT", 0.1)
+    verifier.verifier().end()  # one that is kept for the next export is quick
+    monkeypatch.setattr(verifier, "START_LIMIT", 0.1)
     with pytest.raises(VerificationError, match=r"not loaded by a fresh process within 0\.1 s"):
         nbfn.export(tmp_path / "model", f)
     assert list(tmp_path.iterdir()) == []
@@ -237,12 +237,12 @@ def test_the_fresh_process_ends_with_the_one_that_started_it(exporting) -> None:
 def only_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets the fresh process claim that the call has ended."""
 
-    def prove(self, model, folder, tables, calls, time_limit, report):
+    def verify(self, model, folder, tables, calls, time_limit, report):
         for call in calls:
             name = "output_0" if "signature" in call.what else "0"
             call.results = {name: np.float32(2.0)}
 
-    monkeypatch.setattr(Prover, "prove", prove)
+    monkeypatch.setattr(Verifier, "verify", verify)
     monkeypatch.setattr(verification, "_compare_state", lambda *_: None)
 
 

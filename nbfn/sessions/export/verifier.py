@@ -30,7 +30,7 @@ class VerificationError(NbfnError, AssertionError):
 
 
 @dataclass
-class ProofCall:
+class VerificationCall:
     """One call for the process to make.
 
     Attributes:
@@ -49,7 +49,7 @@ class ProofCall:
 
 
 @dataclass
-class Prover:
+class Verifier:
     """A verification process, which is kept for a while for the next export.
 
     Attributes:
@@ -124,12 +124,12 @@ class Prover:
             _kept = None
         self.end()
 
-    def prove(
+    def verify(
         self,
         model: Path,
         folder: Path,
         tables: Sequence[Any],
-        calls: Sequence[ProofCall],
+        calls: Sequence[VerificationCall],
         time_limit: float,
         report: Callable[[str], None],
     ) -> dict[str, str]:
@@ -158,7 +158,7 @@ class Prover:
             "tables": tables,
             "calls": [call.what for call in calls],
         }
-        running: ProofCall | None = None
+        running: VerificationCall | None = None
         failure: str | None = None
         self._is_busy = True
         limit, is_ready = START_LIMIT, self._write(asked)
@@ -214,11 +214,11 @@ class Prover:
         return (self._errors.read().strip().splitlines() or ["it ended without a message"])[-1]
 
 
-_kept: Prover | None = None
+_kept: Verifier | None = None
 _lock = threading.Lock()
 
 
-def prover() -> Prover:
+def verifier() -> Verifier:
     """Returns the kept process, or a new one."""
     global _kept
     with _lock:
@@ -229,4 +229,4 @@ def prover() -> Prover:
         if kept.is_alive:
             return kept
         kept.end()
-    return Prover()
+    return Verifier()

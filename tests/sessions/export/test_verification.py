@@ -1,4 +1,4 @@
-"""A proof finds whatever is not as in the notebook, and says what it has compared."""
+"""A verification finds whatever is not as in the notebook, and says what it has compared."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 
 import nbfn
-from nbfn.sessions.export.prover import VerificationError
+from nbfn.sessions.export.verifier import VerificationError
 
 saved_model_pb2 = pytest.importorskip("tensorflow.core.protobuf.saved_model_pb2")
 
@@ -148,7 +148,7 @@ def test_a_trace_made_before_the_first_call_keeps_its_inputs() -> None:
     assert kept.tolist() == [1.0, 2.0, 5.0]
 
 
-def test_a_function_made_elsewhere_is_proven_with_the_inputs_of_a_call(tmp_path) -> None:
+def test_a_function_made_elsewhere_is_verified_with_the_inputs_of_a_call(tmp_path) -> None:
     plain = tf.function(lambda x, k=2: x * k)
     observed = nbfn.watch(plain)
     plain(tf.constant([3.0, 7.0]))
@@ -160,7 +160,7 @@ def test_a_function_made_elsewhere_is_proven_with_the_inputs_of_a_call(tmp_path)
     }
 
 
-def test_a_trace_made_for_the_export_is_proven_with_inputs_of_real_calls(tmp_path) -> None:
+def test_a_trace_made_for_the_export_is_verified_with_inputs_of_real_calls(tmp_path) -> None:
     @nbfn.function
     def double(x):
         return 2 * x
