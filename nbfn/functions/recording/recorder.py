@@ -315,6 +315,8 @@ class Recorder(Record):
         call = self.current
         if call is None or call.wanted is None or call.creates or call.added or not call.counts:
             return None
+        if not self.traces:
+            return None
         key = call.key_of(concrete.function_type)
         for trace in reversed(self.traces.values()):
             known = trace._concrete()
@@ -484,16 +486,17 @@ class Recorder(Record):
         with self.lock:
             numbers, self._unusable[:] = set(self._unusable), []
             if has_traced and last is not None:
-                numbers |= {
-                    t.number for t in self.traces.values() if t.state.is_replaced(last.state)
-                }
+                older = (each for each in self.traces.values() if each.state is not last.state)
+                numbers |= {each.number for each in older if each.state.is_replaced(last.state)}
             return [trace for trace in self.traces.values() if trace.number in numbers]
 
     def has_other_objects(self) -> bool:
         """Returns whether an older trace was made for an object that the newest was not."""
         with self.lock:
-            *older, newest = self.traces.values() or (None,)
-            now = {id(each) for each in newest.objects()} if newest is not None else set()
+            if len(self.traces) < 2:
+                return False
+            *older, newest = self.traces.values()
+            now = {id(each) for each in newest.objects()}
             return any(id(each) not in now for trace in older for each in trace.objects())
 
     def forget(self, trace: Trace, concrete: Any) -> bool:

@@ -89,6 +89,7 @@ def is_known(code: CodeType | None) -> bool:
     """Returns whether this code was already examined; methods and closures share code."""
     if code is None:
         return False
-    is_known = _known.get(id(code)) is code
+    if _known.get(id(code)) is code:
+        return True
     _known[id(code)] = code
-    return is_known
+    return False
