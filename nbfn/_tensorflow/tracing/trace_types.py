@@ -52,6 +52,7 @@ def unfold(trace_type: Any) -> Node:
     """Converts a trace type to a plain tree; unknown types become a `TensorNode` of themselves."""
     if isinstance(trace_type, tf.TypeSpec):
         return TensorNode(trace_type)
+    # By name and attributes: these classes have no public name (TensorFlow 2.21).
     kind = type(trace_type).__name__
     if kind == "Literal" and hasattr(trace_type, "value"):
         value = trace_type.value
