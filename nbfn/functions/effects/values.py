@@ -80,6 +80,7 @@ def is_tensor(value: Any) -> bool:
 def is_variable(value: Any) -> bool:
     """Returns whether a value is a variable of TensorFlow or Keras."""
     kind = type(value)
+    # By name: Keras may not be imported. Its variable is no `tf.Variable` (Keras 3.15).
     is_keras = kind.__name__ == "Variable" and package(kind.__module__) == "keras"
     return is_keras or issubclass(kind, tf.Variable)
 

@@ -471,7 +471,7 @@ class Recorder(Record):
     # Eviction ---------------------------------------------------------------------------
 
     def take_unusable(self, has_traced: bool) -> list[Trace]:
-        """Removes and returns the traces that no call can find any more.
+        """Returns the traces that no call can find any more; the caller evicts them.
 
         They were made for an object that was garbage-collected, or for code that was replaced.
 

@@ -22,6 +22,7 @@ COLD = 40e-3
 _RUNS_FOR_A_TRACE = 10
 """Tracing takes about eight times as long as running eagerly (the median of 35 segments)."""
 
+# Heuristics, whose effects are tested in tests/notebook/cells/segments/test_choice.py.
 _SECONDS_FOR_A_TRACE = 1.0
 _SAMPLES = 5
 _HITS_BEFORE_A_SAMPLE = 4
@@ -101,7 +102,7 @@ class SegmentTimes:
         """Returns whether to look for a trace; after failed look-ups only occasionally."""
         return (
             self.failed_lookups <= _MAX_FAILED_LOOKUPS
-            or self.failed_lookups & (self.failed_lookups - 1) == 0
+            or self.failed_lookups & (self.failed_lookups - 1) == 0  # a power of two
         )
 
     def wants_a_sample(self) -> bool:
