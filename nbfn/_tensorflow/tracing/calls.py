@@ -242,6 +242,7 @@ def _direct_call(concrete: Any) -> Callable[[list[Any]], Any] | None:
                     name, number, inputs, attributes, context, manager
                 )
         except Exception:
+            # Its `__exit__` adds the lines of the user's code to the message (TensorFlow 2.21).
             with _atomic.InterpolateRuntimeError(inference):
                 raise
         return pack(results or None)
@@ -299,7 +300,7 @@ def _has_call_options() -> bool:
     try:
         with AsWritten():
             return True
-    except Exception:
+    except Exception:  # whatever is missing
         return False
 
 

@@ -93,7 +93,7 @@ def unfold_spec(spec: Any) -> Node:
         return TensorNode(spec)
     try:
         parts = spec._serialize()
-    except (AttributeError, NotImplementedError, TypeError, ValueError):
+    except (AttributeError, NotImplementedError, TypeError, ValueError):  # in a class of the user
         return TensorNode(spec)
     kind = type(spec).__name__.removesuffix("Spec") or spec.value_type.__name__
     if parts and all(isinstance(part, tuple) and isinstance(part[0], str) for part in parts):

@@ -64,7 +64,7 @@ class ScopedFunction(_Function):  # type: ignore[misc]
             call = functools.partial(inner().__wrapped__, *args, **kwargs)
             try:
                 return call() if function is None else function.within_trace(call)
-            except BaseException:
+            except BaseException:  # an interrupt, too
                 _give_up(tf.compat.v1.get_default_graph())
                 raise
 

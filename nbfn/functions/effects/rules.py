@@ -267,6 +267,7 @@ def _of_object_method(owner: Any, name: str, shown: str) -> Reason | None:
 def calls_at_graph_time(value: Any) -> bool:
     """Returns whether this is ``tf.py_function`` or similar: its argument runs at each call."""
     name = getattr(value, "__name__", "")
+    # `tf.py_function` has the name `eager_py_func` (TensorFlow 2.21).
     known = ("eager_py_func", "py_function", "numpy_function", "py_func")
     return name in known and package(value.__module__) in LIBRARIES
 
@@ -301,7 +302,7 @@ def reason_of_state(owner: Any) -> Reason | None:
             # Those of `add_loss` and of activity regularizers, until the next call (Keras 3.15).
             if getattr(layer, "_losses", None):
                 return Reason("write", f"has `{layer.name}` keep losses")
-    except Exception:
+    except Exception:  # a property of a user class may raise anything
         return Reason("unknown", f"calls a {type(owner).__name__}")
     return None
 

@@ -250,7 +250,7 @@ def _attribute(value: Any, name: str) -> AbstractValue:
                 return UNKNOWN
     try:
         return known(getattr(value, name))
-    except Exception:
+    except Exception:  # a library's attribute may raise anything
         return UNKNOWN
 
 

@@ -196,7 +196,7 @@ class Segment:
                 is_made = True
             except NbfnError:
                 raise
-            except Exception:
+            except Exception:  # TensorFlow's, or `NotKeptError`: another dtype may do
                 if not self.numbers.try_next_dtype():
                     raise
         if trace is None or contract.recipe is None:  # it stays eager, or the trace exists
