@@ -86,8 +86,8 @@ def _named_remedy(
 MAX_SELF_CALLS = 8
 """Maximum depth of recursion with one key within a function's own trace.
 
-The first recursion proves nothing: Python values that are not arguments may end it. A heuristic: see
-``tests/functions/recording/test_recursion.py``.
+The first recursion proves nothing: Python values that are not arguments may end it. The number is a
+heuristic: see ``tests/functions/recording/test_recursion.py``.
 """
 
 
