@@ -300,7 +300,7 @@ def _has_call_options() -> bool:
     try:
         with AsWritten():
             return True
-    except Exception:  # whatever is missing
+    except Exception:
         return False
 
 

@@ -82,7 +82,7 @@ def listening(listener: Listener) -> Iterator[None]:
             operation = outputs[0].op if outputs else graph.get_operation_by_name(op_name)
         return listener(NewOperation(kind, inputs, outputs, operation, sys._getframe(1)))
 
-    # TensorFlow calls no callback while one runs, so a listener may create operations (2.21).
+    # TensorFlow calls no callback while one runs, so a listener may create operations.
     _callbacks.add_op_callback(made)
     try:
         yield

@@ -15,7 +15,7 @@ _ANY = (
 
 def saved_graphs(function: Any) -> list[Any] | None:
     """Returns the concrete functions of a loaded tf.function; None for anything else."""
-    graphs = getattr(function, "concrete_functions", None)  # of a `RestoredFunction`
+    graphs = getattr(function, "concrete_functions", None)
     return list(graphs) if isinstance(function, Function) and isinstance(graphs, list) else None
 
 

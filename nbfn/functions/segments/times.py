@@ -102,7 +102,7 @@ class SegmentTimes:
         """Returns whether to look for a trace; after failed look-ups only occasionally."""
         return (
             self.failed_lookups <= _MAX_FAILED_LOOKUPS
-            or self.failed_lookups & (self.failed_lookups - 1) == 0  # a power of two
+            or self.failed_lookups & (self.failed_lookups - 1) == 0
         )
 
     def wants_a_sample(self) -> bool:
