@@ -25,7 +25,7 @@ _save_context = internal("saved_model.save_context")
 tf_function: Any = tf.function
 """``tf.function`` as it was when nbfn was imported; a notebook may replace it."""
 Function: type = type(tf_function(lambda: None))
-"""The class of the objects that ``tf.function`` returns."""
+"""The class of the objects that ``tf.function`` returns; it is not public (TensorFlow 2.21)."""
 
 
 @functools.cache

@@ -179,6 +179,7 @@ class Guards:
     def _known(self, objects: Objects) -> ObjectGuards:
         """Returns the guards of some objects, computed again if anything has changed."""
         own = self._own
+        # `serves` checks that the ids still belong to the same objects.
         place = tuple((name, id(value)) for name, value in objects)
         known = self._of_objects.get(place)
         if known is None or not known.serves(own):

@@ -95,6 +95,7 @@ def _is_readable(target: Any) -> bool:
 def _call(target: Any, args: Any, kwargs: Mapping[str, Any], options: Any) -> Any:
     """Calls a function as AutoGraph does, converted by nbfn's transpiler."""
     api: Any = _api
+    # The options of `py_func_from_autograph`, the steps of `converted_call` (TensorFlow 2.21).
     conversion = api.converter.ConversionOptions(
         recursive=True, user_requested=True, optional_features=options
     )

@@ -21,6 +21,8 @@ def discard_conversion(function: FunctionType) -> None:
 
     Without the internal cache, the function stays unconverted.
     """
+    # AutoGraph remembers the function object (TensorFlow 2.21), which keeps its identity if a
+    # reload replaces its code.
     if hasattr(_unconverted, "pop"):
         _unconverted.pop(function, None)
 
@@ -35,6 +37,7 @@ def renew_parameters(function: Any) -> None:
     with contextlib.suppress(TypeError, ValueError):
         kind, defaults = _make_type(function.python_function, function.input_signature)
         function._function_type, function._default_values = kind, defaults
+        # The tracing options, made by the first call, have them again (TensorFlow 2.21).
         for name in ("_variable_creation_config", "_no_variable_creation_config"):
             config = getattr(function, name, None)
             if config is not None:

@@ -55,6 +55,8 @@ def is_readable(tree: Node, kinds: Any) -> bool:
         tree: The tree.
         kinds: The module of its nodes' classes, ``ast`` or ``gast``.
     """
+    # AutoGraph of TensorFlow 2.21 refuses `else` of loops (unsupported_features_checker.py), and
+    # has no converter for `match`, nor for a conditional in another (conditional_expressions.py).
     return not any(
         isinstance(node, kinds.NamedExpr | kinds.Match)
         or (isinstance(node, kinds.For | kinds.While) and node.orelse)
@@ -66,6 +68,8 @@ def is_readable(tree: Node, kinds: Any) -> bool:
 
 def _has_only_constants(node: Node, kinds: Any) -> bool:
     """Returns whether a function consists of constants such as ``...``, which AutoGraph drops."""
+    # It takes the first constant for the docstring, and would put the rest, nothing, into a `with`
+    # (converters/functions.py, TensorFlow 2.21).
     return isinstance(node, kinds.FunctionDef) and all(
         isinstance(each, kinds.Expr) and isinstance(each.value, kinds.Constant)
         for each in node.body

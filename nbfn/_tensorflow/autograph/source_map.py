@@ -91,7 +91,7 @@ def origins(code: CodeType) -> set[tuple[str, int]]:
                 for place, origin in made.source_map.items():
                     if place.lineno in own:
                         found.add((origin.loc.filename, origin.loc.lineno))
-    except (AttributeError, RuntimeError):
+    except (AttributeError, RuntimeError):  # RuntimeError: another thread converts a function
         return set()
     return found
 
@@ -127,4 +127,5 @@ def _conversions() -> Iterator[Any]:
 
 def raised_in_python(error: BaseException) -> bool:
     """Returns whether code that AutoGraph converted has raised an error."""
+    # Converted code adds it to each error that passes through (TensorFlow 2.21).
     return hasattr(error, "ag_error_metadata")

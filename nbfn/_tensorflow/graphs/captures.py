@@ -150,6 +150,7 @@ _ASSIGNING = ("Assign", "ResourceScatter", "ResourceApply", "ResourceSparseApply
 _WRITING = (
     *("Assign", "Resource", "Rng", "Print", "Stateful", "EagerPyFunc", "PyFunc", "Save", "Scatter"),
 )
+# Of a call, the operations of the called function count instead (`_operation_types`).
 _READING = frozenset({"ResourceGather", "ResourceGatherNd", "StatefulPartitionedCall"})
 _CHANGING = (
     *("LookupTableInsert", "LookupTableImport", "LookupTableRemove"),
@@ -169,6 +170,10 @@ HIDDEN_STATE = {
     "RandomUniformInt",
     "TruncatedNormal",
 }
+"""Operations whose kernel has the state from which it draws; their seeds are attributes.
+
+A `tf.random.Generator` has its state in a variable.
+"""
 
 
 def trackable_children(value: Any) -> dict[str, Any]:
@@ -198,6 +203,7 @@ def called_graphs(graph: Any) -> Iterator[tuple[str, Any]]:
     Loaded functions are omitted: their definitions lack source lines and shapes of some results.
     """
     for name, function in getattr(graph, "_functions", {}).items():
+        # The public `graph` would build one from the definition (TensorFlow 2.21).
         traced = getattr(function, "_cached_graph", None)
         if traced is not None:
             yield str(name), traced

@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-_OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
+_OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"  # as in trackable/constants.py (TensorFlow 2.21)
 
 
 def saved_objects(path: str) -> Saved | None:
@@ -52,6 +52,7 @@ class Saved:
     def table(self) -> tuple[tf.DType, tf.DType] | None:
         """The dtypes of keys and values, if it is a lookup table."""
         for attribute in self._graph.nodes[self._node].attributes:
+            # The names that a mutable hash table saves its tensors by (TensorFlow 2.21).
             place = attribute.checkpoint_key
             keys, values = (self._tensors.get(f"{place}-{each}") for each in ("keys", "values"))
             if keys is not None and values is not None:

@@ -15,6 +15,8 @@ import tensorflow as tf
 
 from nbfn._tensorflow.graphs.captures import LOOKS
 
+# An operation in none of these sets counts as one that may fail: this costs a control dependency,
+# but the order is kept. See tests/functions/traced/test_failures.py.
 _UNARY = frozenset(
     {
         *("Abs", "Acos", "Asin", "Atan", "Ceil", "Cos", "Cosh", "Elu", "Erf", "Exp", "Expm1"),

@@ -25,6 +25,7 @@ def graph_time_functions(graph: Any) -> list[Callable[..., Any]]:
     # Serialising a graph is slow, and most programs have no such function.
     if not hasattr(_registry, "size") or not hasattr(_registry, "get") or not _registry.size():
         return []
+    # The registry holds them weakly; the graphs keep them alive (TensorFlow 2.21).
     registered = (_registry.get(token) for token in _tokens(graph.as_graph_def()))
     return [given for each in registered if each is not None for given in _given(each)]
 

@@ -99,7 +99,10 @@ def local_variable(**options: Any) -> Any:
 
 
 _ANONYMOUS = "cd2c89b7-88b7-44c8-ad83-06c2a9158347"
-"""The shared name for which the runtime creates a new resource in each execution."""
+"""The shared name for which the runtime creates a new resource in each execution.
+
+It is ``ResourceHandle::ANONYMOUS_NAME`` in TensorFlow's ``resource_handle.h`` (2.21).
+"""
 
 
 def user_line() -> tuple[str, int] | None:

@@ -18,6 +18,7 @@ WRAPPERS: frozenset[type] = frozenset(
 
 def unwrapped(value: Any) -> Any:
     """Returns the original container of a wrapper; any other value unchanged."""
+    # A `ListWrapper` is a list around another one; the others are wrapt proxies (TensorFlow 2.21).
     while type(value) in WRAPPERS:
         name = "_storage" if issubclass(type(value), list) else "__wrapped__"
         inner = getattr(value, name, None)

@@ -12,6 +12,7 @@ from nbfn._tensorflow.graphs.captures import called_graphs, graphs_in
 
 _cancellation = internal("eager.cancellation")
 
+# AutoGraph converts a `for` over a dataset to `Dataset.reduce` (TensorFlow 2.21).
 _LOOPS = frozenset({"While", "StatelessWhile", "ReduceDataset"})
 _OVER_DATA = "ReduceDataset"
 _NOT_TO_BE_STOPPED = ("Iterator", "Collective", "Nccl", "Xla")
@@ -120,6 +121,8 @@ class Cancellation:
 
     def enter(self) -> None:
         """Makes this the manager of functions that start from now on."""
+        # This sets a global, which `leave` sets to None, whatever it was before (TensorFlow 2.21).
+        # So this class is not entered inside of another manager: see `has_other_canceller`.
         _cancellation.CancellationManagerContext(self).__enter__()
 
     def leave(self) -> None:
@@ -134,6 +137,7 @@ class Cancellation:
     @property
     def _impl(self) -> Any:
         """The manager that TensorFlow uses when a function starts."""
+        # The only attribute of a manager that `execute_with_cancellation` reads (TensorFlow 2.21).
         if threading.get_ident() != self._thread or self._manager.is_cancelled:
             return _cancellation.CancellationManager()._impl
         return self._manager._impl

@@ -28,7 +28,7 @@ except ImportError:
     xplane_pb2 = None
 
 _OPTIONS = {"host_tracer_level": 2, "python_tracer_level": 0, "device_tracer_level": 1}
-"""TensorFlow's defaults, but without Python events."""
+"""The defaults of `tf.profiler.experimental.ProfilerOptions` (TensorFlow 2.21)."""
 
 _ANNOTATIONS = ("kernel_annotation", "tf_op")
 """The statistics that name the operation of a kernel on a device."""

@@ -138,6 +138,7 @@ class ObservedCache(DryCache):
     def add(self, fn: Any, context: Any = None) -> None:
         context_key = self._observer.context_key_after_trace(fn)
         twin = self._observer.twin(fn)
+        # An older trace that does the same gets a second key.
         super().add(twin or fn, _strict(context, fn.function_type, context_key))
         if twin is None:
             self._observer.added(fn)
@@ -146,6 +147,7 @@ class ObservedCache(DryCache):
         context_key = self._observer.context_key(function_type)
         return bool(super().delete(function_type, _strict(context, function_type, context_key)))
 
+    # Here TensorFlow passes the context first, to all other methods last (TensorFlow 2.21).
     def generalize(self, context: Any, function_type: Any) -> Any:
         context_key = self._observer.context_key(function_type)
         return super().generalize(_strict(context, function_type, context_key), function_type)
@@ -223,6 +225,7 @@ def observe(function: Any, observer: CacheObserver) -> bool:
         degraded("which trace serves a call")
         return False
     if len(function._function_cache):
+        # The tracing options, which the first call makes, refer to the cache that it has already.
         return False
     function._function_cache = ObservedCache(observer)
     return True
@@ -237,6 +240,7 @@ def new_cache() -> dict[str, Any]:
 def discard(function: Any, concrete: Any) -> bool:
     """Removes a trace from an observed function's cache; returns whether it was there."""
     cache = getattr(function, "_function_cache", None)
+    # A tf.function keeps its first trace outside of the cache, too (TensorFlow 2.21).
     if getattr(function, "_concrete_variable_creation_fn", None) is concrete:
         function._concrete_variable_creation_fn = None
     return isinstance(cache, ObservedCache) and cache.discard(concrete)

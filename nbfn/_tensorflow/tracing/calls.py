@@ -26,6 +26,7 @@ _traceback_utils = internal("util.traceback_utils")
 EagerTensor: type = getattr(_ops, "EagerTensor", None) or type(tf.constant(0))
 """The class of eager tensors, without making one, which would initialise the devices."""
 
+# As DTypes and as their enums: `_public_tensor_key` has the one, `_cheap_tensor_key` the other.
 _HANDLES = frozenset(
     {tf.resource, tf.variant, tf.resource.as_datatype_enum, tf.variant.as_datatype_enum}
 )
@@ -96,6 +97,7 @@ def _public_plain_eager_device() -> str | None:
 
 
 def _quick_plain_eager_device() -> str | None:
+    # Each hit needs this: it reads what the functions in `is_plain_eager` read (TensorFlow 2.21).
     here = _context.context()._thread_local_data
     if (
         not here.is_eager
@@ -175,6 +177,7 @@ def call_in_progress(function: Any) -> tuple[Any, dict[str, Any]] | None:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
+        # TensorFlow 2.21 has `Function.__call__(self, *args, **kwds)`.
         if code.co_name == "__call__" and code.co_varnames[:1] == ("self",):
             names = frame.f_locals
             if names["self"] is function and isinstance(names.get("args"), tuple):
@@ -191,6 +194,7 @@ def flat_call(concrete: Any) -> Callable[[list[Any]], Any]:
     """
     call = concrete._call_flat
     external = getattr(concrete, "_captured_inputs", None)
+    # A callable is a deferred capture: TensorFlow gets its value at each call.
     if external is None or any(callable(each) for each in external):
         return _filtered(lambda inputs: call(inputs, concrete.captured_inputs))
     captured = concrete.captured_inputs
@@ -216,12 +220,15 @@ def _direct_call(concrete: Any) -> Callable[[list[Any]], Any] | None:
         return None
     function_type = inference.function_type
     outputs = function_type.flat_outputs
+    # `AtomicFunction.call_flat` attaches the shapes behind such handles (TensorFlow 2.21).
     if any(output.dtype._handle_data for output in outputs):
         return None
     name, number, context = inference.name.decode(), len(outputs), inference._bound_context
     pack = function_type.pack_output
 
     def execute(inputs: list[Any]) -> Any:
+        # As in `Context.call_function` (TensorFlow 2.21). Options and `_execute.execute` are looked
+        # up at each call: `AsWritten` changes the former, operation callbacks replace the latter.
         options = context.function_call_options.as_attrs()
         attributes = tuple(itertools.chain(*options.items()))
         manager = _cancellation.context()
@@ -235,6 +242,7 @@ def _direct_call(concrete: Any) -> Callable[[list[Any]], Any] | None:
                     name, number, inputs, attributes, context, manager
                 )
         except Exception:
+            # Its `__exit__` adds the lines of the user's code to the message (TensorFlow 2.21).
             with _atomic.InterpolateRuntimeError(inference):
                 raise
         return pack(results or None)
@@ -296,5 +304,5 @@ def _has_call_options() -> bool:
         return False
 
 
-_HAS_CALL_OPTIONS = True
+_HAS_CALL_OPTIONS = True  # during the probe, without which `AsWritten` would do nothing
 _HAS_CALL_OPTIONS = _has_call_options()

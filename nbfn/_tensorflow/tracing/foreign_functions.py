@@ -34,6 +34,8 @@ class WatchedCache(DryCache):
     def lookup(self, function_type: Any, context: Any = None) -> Any:
         found = super().lookup(function_type, context)
         self.end_dry_run(found, function_type)
+        # The callers are `_maybe_define_function` and `trace_function`, then for a call
+        # `call_function`, or `_initialize` and `_call` if it is the first (TensorFlow 2.21).
         if found is None:
             self._notify("missed", function_type, _within({"_call", "call_function"}, 6))
         else:
@@ -70,6 +72,7 @@ def watch_cache(function: Any, watcher: Any) -> bool:
         return False
     cache = WatchedCache(function._function_cache, watcher)
     function._function_cache = cache
+    # After a first call these hold a reference of their own to the cache (TensorFlow 2.21).
     for name in ("_variable_creation_config", "_no_variable_creation_config"):
         config: Any = getattr(function, name, None)
         if getattr(config, "function_cache", None) is not None:
@@ -121,8 +124,9 @@ def data_function() -> tuple[Any, str] | None:
     for frame, _ in traceback.walk_stack(sys._getframe(1)):
         # `f_locals` is only read for matching code: reading it makes Python keep a copy.
         code = frame.f_code
-        if code.co_name == "trace_py_function":
+        if code.co_name == "trace_py_function":  # the debug mode of tf.data
             return None
+        # `StructuredFunctionWrapper.__init__` of TensorFlow 2.21.
         if code.co_name == "__init__" and {"func", "transformation_name"} <= {*code.co_varnames}:
             names = frame.f_locals
             return names["func"], str(names["transformation_name"]).removesuffix("()")
@@ -135,6 +139,7 @@ def owner_of_trace(frame: Any) -> Any | None:
     cache = getattr(options, "function_cache", None)
     if cache is None:
         return None
+    # The options do not refer to the tf.function: a method of it further up has made them.
     file = Function._initialize.__code__.co_filename if hasattr(Function, "_initialize") else None
     for around, _ in traceback.walk_stack(frame):
         if around.f_code.co_filename == file:
@@ -146,6 +151,7 @@ def owner_of_trace(frame: Any) -> Any | None:
 
 def building_seconds() -> float | None:
     """Returns the seconds spent so far on graphs of outermost functions; None if unknown."""
+    # It counts microseconds, and nothing inside of another trace (TensorFlow 2.21).
     counter: Any = getattr(_tracing_compilation, "_graph_building_time_counter", None)
     return counter.get_cell().value() / 1e6 if hasattr(counter, "get_cell") else None
 
@@ -160,4 +166,5 @@ def method_owner(function: Any) -> Any | None:
     bound: Any = getattr(function, "python_function", None)
     while hasattr(bound, "__wrapped__") and not hasattr(bound, "__self__"):
         bound = bound.__wrapped__
+    # The method is bound to a `TfMethodTarget`, which holds the instance weakly (TensorFlow 2.21).
     return getattr(getattr(bound, "__self__", None), "target", None)

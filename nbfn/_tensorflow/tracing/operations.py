@@ -82,6 +82,7 @@ def listening(listener: Listener) -> Iterator[None]:
             operation = outputs[0].op if outputs else graph.get_operation_by_name(op_name)
         return listener(NewOperation(kind, inputs, outputs, operation, sys._getframe(1)))
 
+    # TensorFlow calls no callback while one runs, so a listener may create operations.
     _callbacks.add_op_callback(made)
     try:
         yield
@@ -132,6 +133,7 @@ def _set_traces_aside(function: Any) -> Callable[[], None]:
     """Gives a function an empty cache; returns a callable that restores its own."""
     cache, first = function._function_cache, initialization(function)
     jit_compile, mute = function._jit_compile, function._omit_frequent_tracing_warning
+    # The tracing options hold the cache and the request for XLA, too (TensorFlow 2.21).
     configurations = {id(c): c for n in _CONFIGURATIONS if (c := getattr(function, n, None))}
     saved = [(each, each.function_cache, each.attributes) for each in configurations.values()]
     function._function_cache, function._jit_compile = TraceCache(), None
@@ -181,6 +183,7 @@ def differentiated(frame: FrameType | None) -> Differentiated | None:
     if frame is None:
         return None
     code = frame.f_code
+    # The names of the local variables are those of TensorFlow 2.21.
     if code.co_name == _GRADIENT_OF_TAPE[1] and code.co_filename.endswith(_GRADIENT_OF_TAPE[0]):
         known = frame.f_locals
         tensors = [*(known.get("outputs") or ()), *(known.get("inputs") or ())]

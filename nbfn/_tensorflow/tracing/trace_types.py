@@ -52,6 +52,7 @@ def unfold(trace_type: Any) -> Node:
     """Converts a trace type to a plain tree; unknown types become a `TensorNode` of themselves."""
     if isinstance(trace_type, tf.TypeSpec):
         return TensorNode(trace_type)
+    # By name and attributes: these classes have no public name (TensorFlow 2.21).
     kind = type(trace_type).__name__
     if kind == "Literal" and hasattr(trace_type, "value"):
         value = trace_type.value
@@ -92,7 +93,7 @@ def unfold_spec(spec: Any) -> Node:
         return TensorNode(spec)
     try:
         parts = spec._serialize()
-    except (AttributeError, NotImplementedError, TypeError, ValueError):
+    except (AttributeError, NotImplementedError, TypeError, ValueError):  # in a class of the user
         return TensorNode(spec)
     kind = type(spec).__name__.removesuffix("Spec") or spec.value_type.__name__
     if parts and all(isinstance(part, tuple) and isinstance(part[0], str) for part in parts):

@@ -52,6 +52,8 @@ class ScopedFunction(_Function):  # type: ignore[misc]
             return super()._generate_tracing_options(fn, scope_type)
         if getattr(self, "_autograph", False):
             fn = as_statements(fn, getattr(self, "_experimental_autograph_options", None))
+        # Weak references, as in TensorFlow's own wrapper: the function keeps the options, and a
+        # cycle would keep its graphs until the garbage is collected.
         owner = weakref.ref(self)
         inner: Any = None
 
@@ -62,7 +64,7 @@ class ScopedFunction(_Function):  # type: ignore[misc]
             call = functools.partial(inner().__wrapped__, *args, **kwargs)
             try:
                 return call() if function is None else function.within_trace(call)
-            except BaseException:
+            except BaseException:  # an interrupt, too
                 _give_up(tf.compat.v1.get_default_graph())
                 raise
 
@@ -74,6 +76,7 @@ class ScopedFunction(_Function):  # type: ignore[misc]
 
 def _takes_anything(python_function: Any) -> bool:
     """Returns whether a function is a strategy's replacement, whose parameters have no names."""
+    # MirroredStrategy makes `wrapped_fn(*args, **kwargs)` (TensorFlow 2.21).
     code: Any = getattr(python_function, "__code__", None)
     return code is not None and code.co_argcount == 0 and code.co_varnames[:2] == ("args", "kwargs")
 
@@ -85,6 +88,7 @@ def _give_up(graph: Any) -> None:
     trace with many operations this would take long: quadratic time if they share an iterator.
     """
     manager: Any = getattr(graph, "experimental_acd_manager", None)
+    # `AutomaticControlDependencies` orders the operations after this number (TensorFlow 2.21).
     if hasattr(manager, "_n_operations"):
         manager._n_operations = len(graph.get_operations())
 
@@ -132,12 +136,15 @@ def release_lock(function: Any) -> None:
     """Releases a function's lock if this thread holds it.
 
     TensorFlow does not release it if the arguments of a call do not match, and other threads would
-    block forever.
+    block forever: `Function._call` acquires it before it binds them, outside of its ``try``
+    (TensorFlow 2.21).
     """
     while holds_lock(function):
         function._lock.release()
 
 
+# TensorFlow sets the first two before the first trace: if that fails, the next call counts as a
+# later one, which must not create variables (`Function._initialize`, TensorFlow 2.21).
 _INITIALIZATION = (
     "_created_variables",
     "_variable_creation_config",
@@ -170,6 +177,7 @@ def adopt_initialization(function: Any, other: Any | None) -> None:
 
 def may_create_variables(function: Any) -> bool:
     """Returns whether a function is making its first trace, which may create variables."""
+    # TensorFlow sets it after the first trace (`Function._initialize`, TensorFlow 2.21).
     return getattr(function, "_no_variable_creation_config", None) is None
 
 
@@ -183,7 +191,7 @@ def unlisted(function: Any, kind: type) -> Any:
         made = Function._clone(function, None)
     else:
         made = tf_function(function.python_function, input_signature=function.input_signature)
-    made.__class__ = kind
+    made.__class__ = kind  # `_clone` makes a plain `Function` (TensorFlow 2.21)
     mute_tracing_warning(made)
     return made
 

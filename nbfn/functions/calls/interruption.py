@@ -2,7 +2,8 @@
 
 Python handles a signal between its own instructions, but a graph runs in TensorFlow's C++: an
 endless loop there could only be stopped by killing the kernel. So while a graph with a loop runs,
-another thread is notified of the signal and cancels the run.
+another thread is notified of the signal and cancels the run. TensorFlow does not do this itself:
+https://github.com/tensorflow/tensorflow/issues/28786.
 """
 
 from __future__ import annotations
@@ -140,6 +141,7 @@ class _Listener:
 
     def listen(self, cancellation: _tensorflow.Cancellation) -> bool:
         """Makes a signal cancel a run, unless other code reads signals."""
+        # A process has one such descriptor; an asyncio loop with signal handlers sets its own.
         earlier = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
         if earlier not in (-1, self._writer.fileno()):
             signal.set_wakeup_fd(earlier)

@@ -24,6 +24,7 @@ from nbfn.state.helpers import named, with_helpers
 from nbfn.state.saved import SavedState, content
 
 Place = tuple[str, int]
+# TensorFlow writes the traceback of a failed operation into the message of its error.
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 
 
@@ -223,6 +224,8 @@ class Trial:
         python_function = function.python_function
         owner = function.owner
         if owner is not None:
+            # The tf.function of a method has a wrapper for AutoGraph (`bound_method_wrapper`,
+            # TensorFlow 2.21). The one in the class has the function itself.
             unbound = inspect.getattr_static(type(owner), function.name, None)
             inner = getattr(unbound, "python_function", None) or plain_function(python_function)
             python_function = functools.partial(inner, owner)

@@ -1,4 +1,7 @@
-"""Finds Python loops through a dataset, whose iterator never ends while it is traced."""
+"""Finds Python loops through a dataset, whose iterator never ends while it is traced.
+
+A heuristic, by the syntax: see ``tests/functions/traced/test_early_warnings.py``.
+"""
 
 from __future__ import annotations
 

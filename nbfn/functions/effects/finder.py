@@ -618,6 +618,7 @@ def _init_of(cls: type) -> types.FunctionType | None:
 
 def _dispatched_to(function: types.FunctionType) -> list[types.FunctionType]:
     """Returns the user functions that ``singledispatch`` or its method form chooses from."""
+    # The function that `singledispatchmethod.__get__` makes closes over `self` (CPython 3.11).
     chooser: Any = closure(function).get("self")
     is_method = isinstance(chooser, functools.singledispatchmethod)
     registry = getattr(chooser.dispatcher if is_method else function, "registry", None)
@@ -628,6 +629,7 @@ def _dispatched_to(function: types.FunctionType) -> list[types.FunctionType]:
 
 
 def _is_generated(function: types.FunctionType) -> bool:
+    # `dataclasses` compiles its methods with `exec` of a text (CPython 3.11).
     return function.__code__.co_filename.startswith("<string>")
 
 
@@ -678,6 +680,9 @@ def _made_once(test: ast.expr) -> str | None:
     """Returns the expression that a branch creates if missing, as tf.functions do; else None.
 
     ``if self.v is None``, ``if not hasattr(self, "v")``, ``if "v" not in state``.
+
+    A heuristic, by the form of the test: see ``test_what_is_meant_is_not_told`` and
+    ``Model.creates`` in ``tests/functions/traced/test_early_warnings.py``.
     """
     match test:
         case ast.Compare(left, [ast.Is()], [ast.Constant(None)]):

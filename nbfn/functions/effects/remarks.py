@@ -16,6 +16,7 @@ from nbfn.functions.effects.values import known
 from nbfn.state.helpers import with_helpers
 
 MAX_LINES = 6
+# A heuristic: see `says_that_it_is_traced` in tests/functions/traced/test_early_warnings.py.
 _TRACING = re.compile(r"\b(re-?)?trac(e|ed|es|ing)\b", re.IGNORECASE)
 
 

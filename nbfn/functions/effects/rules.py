@@ -1,6 +1,10 @@
 """Classifies calls that are Python's by the callee and the module it comes from.
 
 A callable that is not known to use only tensors and variables counts as Python's.
+
+The rules are heuristics: they go by names. Those for cells are tested in
+``tests/notebook/cells/segments`` (``test_reasons.py`` and the corpus), those for functions in
+``tests/functions/traced/test_early_warnings.py``.
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ from nbfn.functions.effects.values import (
     package,
 )
 
+# By the method's name, also if its owner is not known.
 MUTATORS = frozenset(
     {
         *("append", "extend", "insert", "pop", "popleft", "appendleft", "remove", "clear", "sort"),
@@ -132,11 +137,13 @@ _TF_MODULES = (
     *("data", "config", "io", "saved_model", "summary", "train", "distribute", "checkpoint"),
     *("profiler", "test", "estimator", "feature_column", "training"),
 )
+# The modules of Keras 3.15 whose functions only compute; others make layers, models, data.
 _PURE_KERAS = tuple(
     f"keras.src.{name}" for name in ("ops", "activations", "losses", "metrics", "backend", "random")
 )
 _RANDOM = ("random", "random_ops", "np_random", "random_seed")
 _VALUES = ("numpy", "item", "tolist", "eval", "__array__", "__len__", "__float__", "__int__")
+# By the names of base classes, so that Keras need not be imported.
 _PURE_METHODS = {
     **dict.fromkeys(("Layer", "Loss"), ("__call__", "call")),
     **dict.fromkeys(("Module", "LearningRateSchedule", "Initializer"), ("__call__",)),
@@ -260,6 +267,7 @@ def _of_object_method(owner: Any, name: str, shown: str) -> Reason | None:
 def calls_at_graph_time(value: Any) -> bool:
     """Returns whether this is ``tf.py_function`` or similar: its argument runs at each call."""
     name = getattr(value, "__name__", "")
+    # `tf.py_function` has the name `eager_py_func` (TensorFlow 2.21).
     known = ("eager_py_func", "py_function", "numpy_function", "py_func")
     return name in known and package(value.__module__) in LIBRARIES
 
@@ -291,9 +299,10 @@ def reason_of_state(owner: Any) -> Reason | None:
                     kept[name] = getattr(layer, name, None)
             if any(each is not None for each in kept.values()):
                 return Reason("write", f"has `{layer.name}` keep a loss of its regularizer")
+            # Those of `add_loss` and of activity regularizers, until the next call (Keras 3.15).
             if getattr(layer, "_losses", None):
                 return Reason("write", f"has `{layer.name}` keep losses")
-    except Exception:
+    except Exception:  # a property of a user class may raise anything
         return Reason("unknown", f"calls a {type(owner).__name__}")
     return None
 

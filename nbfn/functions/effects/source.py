@@ -34,6 +34,7 @@ def _source_of(code: CodeType, file: str) -> ast.FunctionDef | ast.Lambda | None
     ast.increment_lineno(tree, first - 1 - is_indented)
     kind: Any = ast.Lambda if code.co_name == "<lambda>" else ast.FunctionDef
     found = [node for node in ast.walk(tree) if isinstance(node, kind) and _is_of(node, code)]
+    # Of functions the outermost begins at the first line; of lambdas, each of a line may be meant.
     return found[0] if len(found) == 1 or (found and kind is ast.FunctionDef) else None
 
 

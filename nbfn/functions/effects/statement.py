@@ -89,7 +89,7 @@ def _has_tensor(node: ast.stmt, scope: CodeScope, read: Sequence[AbstractValue])
 
 
 def _is_symbolic(value: Any) -> bool:
-    return type(value).__name__ == "KerasTensor"
+    return type(value).__name__ == "KerasTensor"  # by name: Keras may not be imported
 
 
 def _holds(value: Any, is_one: Callable[[Any], bool], depth: int = 3) -> bool:

@@ -71,7 +71,11 @@ def _is_read(node: ast.Name) -> bool:
 
 
 def _is_made_by_tensorflow(node: ast.expr) -> bool:
-    """Returns whether an expression is a call of a ``tf`` function, judged by its text."""
+    """Returns whether an expression is a call of a ``tf`` function, judged by its text.
+
+    A heuristic that knows only functions whose result is a tensor, under the name ``tf``; see
+    ``names_by_a_tensor`` in ``tests/functions/traced/test_early_warnings.py``.
+    """
     parts = ast.unparse(node.func).split(".") if isinstance(node, ast.Call) else [""]
     return parts[0] == "tf" and (
         parts[1] in ("math", "linalg", "nn", "random", "strings")

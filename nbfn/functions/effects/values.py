@@ -80,6 +80,7 @@ def is_tensor(value: Any) -> bool:
 def is_variable(value: Any) -> bool:
     """Returns whether a value is a variable of TensorFlow or Keras."""
     kind = type(value)
+    # By name: Keras may not be imported. Its variable is no `tf.Variable` (Keras 3.15).
     is_keras = kind.__name__ == "Variable" and package(kind.__module__) == "keras"
     return is_keras or issubclass(kind, tf.Variable)
 
@@ -249,7 +250,7 @@ def _attribute(value: Any, name: str) -> AbstractValue:
                 return UNKNOWN
     try:
         return known(getattr(value, name))
-    except Exception:
+    except Exception:  # a library's attribute may raise anything
         return UNKNOWN
 
 

@@ -22,6 +22,7 @@ from nbfn.functions.inside.origin import OperationOrigin, Origins
 from nbfn.functions.recording.recorded import Recorded
 from nbfn.text import first_line
 
+# The runtime marks operations in its messages like this (TensorFlow 2.21).
 _NODE = re.compile(r"\{\{node ([^}]+)\}\}")
 
 
@@ -170,6 +171,8 @@ def _found(
 def reason_of(error: BaseException) -> str:
     """Returns an operation's error message, without where it was defined."""
     text = str(error)
+    # The lines before the message are "Detected at node … defined at" with a traceback; "[[{{node"
+    # begins the lines after it (TensorFlow 2.21).
     if _NODE.search(text):
         lines = [each for each in text.split("[[{{node")[0].splitlines() if each.strip()]
         last = lines[-1].strip() if lines else type(error).__name__

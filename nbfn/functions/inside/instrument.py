@@ -95,6 +95,8 @@ class Instrument:
     def hidden_in(self, graph: Any) -> list[str]:
         """Returns the names of functions that a graph calls and that were not traced again."""
         graphs = (each for each in _tensorflow.graphs_in(graph) if each is not graph)
+        # TensorFlow renames the graphs of a loop or branch when it builds a gradient (while_v2.py,
+        # cond_v2.py, TensorFlow 2.21).
         called = [str(each.name).removesuffix("_rewritten") for each in graphs]
         return [name for name in dict.fromkeys(called) if name not in self._heard_graphs]
 

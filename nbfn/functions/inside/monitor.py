@@ -32,7 +32,10 @@ _PASSED_OVER = frozenset(
 """Operations that pass values on, and those whose inner operations are checked instead."""
 _CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 _SHRINKING = frozenset({"Exp", "Mul", "Pow", "Square", "Prod", "RealDiv", "Sigmoid", "Cast"})
-"""Operations that give zero for nonzero inputs that are too small or too large."""
+"""Operations that give zero for nonzero inputs that are too small or too large.
+
+A heuristic: see ``underflow`` in ``tests/functions/inside/planted.py``.
+"""
 
 
 @dataclass(frozen=True)
@@ -176,6 +179,8 @@ class Monitor:
         for array in arrays[:number]:
             health = health_of(array)
             if health is not FINE and id(origin) not in self._seen:
+                # A NaN that the code writes is reported where it is used. An infinite constant is
+                # usually a mask, as in `test_nothing_is_found_in_sound_code`.
                 given = [
                     FINE if is_constant and np.isnan(each).any() else health_of(each)
                     for each, is_constant in zip(arrays[number:], constant, strict=True)
@@ -222,7 +227,7 @@ def _is_compiled(made: _tensorflow.NewOperation) -> bool:
     """Returns whether a call runs a function compiled by XLA, whose operations are hidden."""
     try:
         return bool(made.operation is not None and made.operation.get_attr("_XlaMustCompile"))
-    except ValueError:
+    except ValueError:  # the operation has no such attribute
         return False
 
 

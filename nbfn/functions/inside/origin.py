@@ -149,5 +149,6 @@ class Origins:
             for origin in reversed(found):
                 if origin is not None:
                     return origin
+        # A heuristic: without known tensors, the line that has all operations of the type.
         same = self._by_type.get(derived.type, [])
         return same[-1] if len({each.spot for each in same}) == 1 else None

@@ -34,6 +34,8 @@ MAX_TURNS = 100
 """Maximum number of values kept of what is computed repeatedly: the newest."""
 MAX_BYTES = 1 << 28
 """Maximum number of bytes kept in total; of later values only the extent is kept."""
+# A heuristic, by the names that AutoGraph's converters make (TensorFlow 2.21). Names of the user
+# that match, such as `hidden_1`, are left out. ".0" is the argument of a comprehension.
 _AUTOGRAPHS = re.compile(r"(ag__|fscope|itr|do_return|retval_|get_state|set_state|.*_\d*$|\.)")
 
 

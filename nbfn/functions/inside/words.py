@@ -81,7 +81,7 @@ def spot_of(frame: FrameType) -> Spot:
 @functools.lru_cache(4096)
 def _spot(code: CodeType, instruction: int, file: str) -> Spot:
     # `file` is part of the cache key: CPython does not compare file names of code objects.
-    positions = list(code.co_positions())[instruction // 2]
+    positions = list(code.co_positions())[instruction // 2]  # one for each code unit of 2 bytes
     line = positions[0] or code.co_firstlineno
     number, function = line, code.co_name
     origin = _tensorflow.original_line(file, line) if GENERATED in file else None
@@ -155,7 +155,7 @@ _OPERATORS: dict[str, Callable[[ast.Call], ast.expr]] = {
     "not_eq": lambda node: ast.Compare(node.args[0], [ast.NotEq()], [node.args[1]]),
     "if_exp": lambda node: ast.IfExp(node.args[0], *[_inner(each) for each in node.args[1:3]]),
 }
-"""AutoGraph's operators, and the Python expressions that they replace."""
+"""AutoGraph's operators, and the Python expressions that they replace (TensorFlow 2.21)."""
 
 
 def _text(node: ast.AST) -> str:
@@ -205,6 +205,8 @@ def _names_in(frame: FrameType, is_wanted: Callable[[Any], bool]) -> list[str]:
     if not found:
         known = frame.f_globals
         found = [n for n in frame.f_code.co_names if n in known and is_wanted(known[n])]
+    # AutoGraph's `retval_` (TensorFlow 2.21) has the user's tensor, too. A heuristic: names of the
+    # user that end like this are left out.
     return [name for name in found if not name.endswith("_")]
 
 

@@ -82,7 +82,7 @@ def _malloc_trim() -> ctypes._NamedFuncPointer | None:
     """Returns glibc's ``malloc_trim``, without which glibc keeps freed memory; None elsewhere."""
     try:
         return ctypes.CDLL(None).malloc_trim
-    except (AttributeError, OSError, TypeError):
+    except (AttributeError, OSError, TypeError):  # TypeError: `CDLL(None)` on Windows
         return None
 
 

@@ -21,7 +21,10 @@ OnLimit = Literal["warn", "raise", "evict", "eager"]
 
 
 RETRACES, CALLS = 5, 10
-"""This many retraces within this many calls cause a warning."""
+"""This many retraces within this many calls cause a warning.
+
+TensorFlow's own warning has the same numbers (``FREQUENT_TRACING_WARNING_THRESHOLD``, 2.21).
+"""
 
 
 @dataclass

@@ -86,7 +86,8 @@ def _named_remedy(
 MAX_SELF_CALLS = 8
 """Maximum depth of recursion with one key within a function's own trace.
 
-The first recursion proves nothing: Python values that are not arguments may end it.
+The first recursion proves nothing: Python values that are not arguments may end it. The number is a
+heuristic: see ``tests/functions/recording/test_recursion.py``.
 """
 
 
@@ -473,7 +474,7 @@ class Recorder(Record):
     # Eviction ---------------------------------------------------------------------------
 
     def take_unusable(self, has_traced: bool) -> list[Trace]:
-        """Removes and returns the traces that no call can find any more.
+        """Returns the traces that no call can find any more; the caller evicts them.
 
         They were made for an object that was garbage-collected, or for code that was replaced.
 

@@ -40,7 +40,10 @@ _WEIGHT = {
     "dtype": 3,
     "structure": 4,
 }
-"""The weight of a difference of this kind in the distance of a trace; others count 1."""
+"""The weight of a difference of this kind in the distance of a trace; others count 1.
+
+A heuristic: see ``tests/functions/retraces/test_explain.py``.
+"""
 
 _TYPE = Cause("context", "a value that the function captures by reference has another type")
 

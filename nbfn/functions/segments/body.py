@@ -13,8 +13,10 @@ import tensorflow as tf
 
 from nbfn import _tensorflow
 
+# "·" (U+00B7) is allowed inside of identifiers, and nobody types it.
 _GIVEN, _KEEP, _CALL = "nbfn·given", "nbfn·keep", "nbfn·call"
 _AS_THEY_ARE = ("tensorflow", "builtins", "math")
+"""Packages whose functions are called directly: there is nothing to convert in them."""
 Keep = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 
@@ -83,6 +85,8 @@ def function_of(
 
 
 class _Calls(ast.NodeTransformer):
+    """Passes each call through `_converted`: AutoGraph converts the callee, not the statement."""
+
     def visit_Call(self, node: ast.Call) -> ast.Call:
         self.generic_visit(node)
         if isinstance(node.func, ast.Name) and node.func.id.startswith("nbfn·"):

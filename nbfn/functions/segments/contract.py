@@ -102,7 +102,7 @@ class OutputContract:
         if is_tensor(value) or isinstance(value, (*_CONTAINERS, np.ndarray)):
             self._paths.setdefault(id(value), []).append(path)
             self._alive.append(value)
-        if depth < 4 and type(value) in _CONTAINERS:
+        if depth < 4 and type(value) in _CONTAINERS:  # `is_argument` accepts no deeper nest
             items = value.items() if isinstance(value, dict) else enumerate(value)
             for key, each in items:
                 self._note(each, (*path, key), depth + 1)
@@ -154,6 +154,7 @@ class OutputContract:
         if is_tensor(made) or is_tensor(left) or type(made) is not type(left):
             raise _broken(name, f"as {_a(left)}")
         if isinstance(left, _CONSTANTS):
+            # By text, too: 0.0 equals -0.0.
             if made is not left and not (made == left and repr(made) == repr(left)):
                 raise _broken(name, f"as {left!r}, and a graph as {made!r}")
             return lambda *_: left

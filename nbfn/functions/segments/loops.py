@@ -23,6 +23,7 @@ from nbfn.functions.segments.text import Statement
 _ITEM, _LOOP, _TURN = "nbfn·item", "nbfn·loop", "nbfn·turn"
 _COUNT, _ITEMS = "nbfn·count", "nbfn·items"
 MIN_TURNS = 4
+"""Minimum number of iterations over a range or a tensor for which a loop is one graph."""
 _PURE = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.Load)
 
 
@@ -65,6 +66,7 @@ class Loop(Segment):
             is_tensor = isinstance(value, tf.Tensor) and value.shape.rank == 0
             return namespace if is_tensor and bool(value) else None
         if self._over_range:
+            # The graph counts in int32.
             is_range = isinstance(value, range) and len(value) > 0 and abs(value[-1]) < 2**31
             count = len(value) if is_range else 0
         else:
@@ -109,6 +111,8 @@ def may_be_loop(statement: Statement) -> bool:
     if not isinstance(node, ast.For | ast.While) or node.orelse:
         return False
     if isinstance(node, ast.While):
+        # AutoGraph does not convert the test, so `and` and `or` would need the bool of a tensor.
+        # What a call in it does is not examined.
         return not any(isinstance(each, ast.Call | ast.BoolOp) for each in ast.walk(node.test))
     if not isinstance(node.target, ast.Name):
         return False

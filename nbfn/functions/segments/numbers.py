@@ -3,7 +3,8 @@
 This includes names that hold a tensor at other times, such as a sum after the first iteration.
 
 A number becomes a tensor only if it is used directly as an argument of TensorFlow or in an
-operation with a tensor: Python's arithmetic, comparisons and helpers would behave differently.
+operation with a tensor: Python's arithmetic, comparisons and helpers would behave differently. This
+is a heuristic, by the syntax: see ``tests/notebook/cells/segments/test_numbers.py``.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import tensorflow as tf
 
 from nbfn.functions.effects.values import is_tensor, package
 
+# In the order in which they are tried; the first is the one of `tf.constant(number)`.
 _DTYPES = {float: (tf.float32, tf.float64), int: (tf.int32, tf.float32, tf.float64)}
 
 

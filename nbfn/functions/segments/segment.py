@@ -37,6 +37,11 @@ SLOWER = "was slower as a graph"
 _LITERALS = (bool, int, float, str, bytes, type(None))
 _MAX_ITEMS = 1000
 _MAX_VALUES = 3
+"""Maximum number of values of a Python number, each of which has a trace.
+
+A heuristic: see ``test_after_three_values_it_is_python`` in
+``tests/notebook/cells/segments/test_numbers.py``.
+"""
 _IDLE = frozenset({"Placeholder", "Const", "Identity", "NoOp", "ReadVariableOp"})
 
 
@@ -191,7 +196,7 @@ class Segment:
                 is_made = True
             except NbfnError:
                 raise
-            except Exception:
+            except Exception:  # TensorFlow's, or `NotKeptError`: another dtype may do
                 if not self.numbers.try_next_dtype():
                     raise
         if trace is None or contract.recipe is None:  # it stays eager, or the trace exists
@@ -264,6 +269,8 @@ class Segment:
 def of_error(error: BaseException, what: str = "cannot be traced") -> str:
     """Describes an error as the reason for a segment to be Python."""
     text = " ".join(str(error).split())
+    # "Using a symbolic `tf.Tensor` as a Python `bool`", or "Iterating over a symbolic `tf.Tensor`"
+    # (TensorFlow 2.21).
     if type(error).__name__ == "OperatorNotAllowedInGraphError":
         return "needs the value of a tensor" if "bool" in text else "iterates over a tensor"
     return f"{what}: {type(error).__name__}: {text[:120]}"
@@ -309,7 +316,7 @@ def _quietly() -> Iterator[io.StringIO]:
         if is_other() or isinstance(message, NbfnWarning):
             show(message, *others, **keywords)
 
-    logger = logging.getLogger("tensorflow")
+    logger = logging.getLogger("tensorflow")  # AutoGraph writes its warnings to it, too
     logger.addFilter(is_other)
     sys.stdout, warnings.showwarning = _Divided(stdout, printed, is_other), showing
     try:

@@ -124,6 +124,7 @@ class Statement:
         self.fixed = self.reason = reason
 
     def _kinds_now(self, namespace: Mapping[str, Any]) -> tuple[Any, ...]:
+        # An id may be reused. This is harmless: only verdicts for Python are cached.
         values = [namespace.get(name) for name in self.reads]
         return tuple((type(each), id(each) if callable(each) else 0) for each in values)
 
@@ -181,6 +182,7 @@ def analysed(body: Sequence[ast.stmt], compiled: Callable[[ast.Module], CodeType
         body[-1] = ast.copy_location(ast.Assign([target], last.value), last)
     reader = _Reader(body)
     code = compiled(ast.Module(reader.instrumented(body), type_ignores=[]))
+    # A heuristic, by the text: see tests/notebook/cells/segments/test_tapes.py.
     accumulates = any("ForwardAccumulator" in each.text for each in reader.blocks[0])
     return AnalysedCell(reader.blocks, code, accumulates)
 
@@ -330,6 +332,7 @@ def _names(
     for each in dis.get_instructions(code):
         name = each.argval
         if isinstance(name, CodeType):
+            # CPython inlines comprehensions since 3.12 (PEP 709), but no generator expressions.
             is_comprehension = name.co_name.startswith("<") and name.co_name != "<lambda>"
             _names(name, reads, writes if is_comprehension else {}, dict(own))
         elif each.opname in ("LOAD_NAME", "LOAD_GLOBAL") and name not in own:

@@ -216,6 +216,7 @@ def _merge(general: list[Any], structure: Any, other: Any) -> list[Any] | None:
         if left is right or (type(left) is type(right) and left == right):
             merged.append(left)
         elif _is_number(left) and _is_number(right):
+            # The dtypes that `tf.constant` gives to Python numbers.
             whole = _is_whole(left) and _is_whole(right)
             merged.append(NumberSpec((), tf.int32 if whole else tf.float32))
         elif isinstance(left, tf.TypeSpec) and isinstance(right, tf.TypeSpec):

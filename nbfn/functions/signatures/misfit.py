@@ -13,7 +13,10 @@ from nbfn.functions.signatures.pattern import SignatureError, match
 from nbfn.text import with_article
 
 _MISFIT = "Binding inputs to tf.function failed"
-"""The beginning of TensorFlow's error for arguments that do not fit."""
+"""The beginning of TensorFlow's error for arguments that do not fit (TensorFlow 2.21).
+
+The arguments follow after "Received args:".
+"""
 
 
 def plain_misfit(function: Any, args: Any, kwargs: Any, error: TypeError) -> SignatureError | None:
@@ -30,6 +33,7 @@ def plain_misfit(function: Any, args: Any, kwargs: Any, error: TypeError) -> Sig
 
 
 _UNHASHABLE = "Could not generate a generic TraceType"
+"""The beginning of TensorFlow's error for a value without a hash (TensorFlow 2.21)."""
 
 
 def plain_refusal(function: Any, args: Any, kwargs: Any, error: TypeError) -> SignatureError | None:

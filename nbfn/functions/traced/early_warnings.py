@@ -20,7 +20,10 @@ from nbfn.functions.traces.trace import Trace
 from nbfn.site import warn
 
 _known: weakref.WeakValueDictionary[int, CodeType] = weakref.WeakValueDictionary()
-"""Code that was already examined, by ``id``; a cell that runs again has new code objects."""
+"""Code that was already examined, by ``id``; a cell that runs again has new code objects.
+
+CPython compares code objects by their content.
+"""
 
 
 def warn_of_first_trace(function: Recorded, definition: Definition | None, trace: Trace) -> None:

@@ -38,7 +38,7 @@ def with_local_variables(name: str, call: Callable[[], Any]) -> Any:
 
     with tf.variable_creator_scope(create):
         result = tf.nest.map_structure(_value, call())
-    gc.collect()
+    gc.collect()  # a variable in a reference cycle of the trace is not kept
     kept = [variable.name for reference in made if (variable := reference()) is not None]
     if kept:
         raise LocalStateError(

@@ -61,6 +61,7 @@ def note_entered_devices() -> None:
 
 def _line_of(device: tf.DeviceSpec, source: str) -> int:
     """Returns the first line that names a device; the first line of all if none does."""
+    # A heuristic, by the text: see tests/notebook/cells/test_missing_devices.py.
     names = (f"{device.device_type}:{device.device_index}", str(device.device_type))
     lines = list(enumerate(source.upper().split("\n"), 1))
     found = (n for name in names for n, line in lines if "DEVICE(" in line and name in line)

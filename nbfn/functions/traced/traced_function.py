@@ -270,6 +270,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         host = self._of_state(args, kwargs, state)
         fresh = _tensorflow.initialization(host)
         locked = _tensorflow.holds_lock(host)
+        # `activity.tracing_since` reads `call` from this frame.
         call, calls = Call(recorder), this_thread.calls
         depth = len(calls)
         try:
@@ -297,6 +298,8 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             raise plain from None
         except ValueError as error:
             refusal, self._creations.refusal = self._creations.refusal, None
+            # "Creating variables on a non-first call to a function decorated with tf.function"
+            # (TensorFlow 2.21), raised after a later trace if the first has created none.
             if refusal is None or "non-first call" not in str(error):
                 raise
             raise VariableCreationError(refusal) from None

@@ -69,6 +69,8 @@ class Creations:
             try:
                 made = next_creator(**options)
             except ValueError as error:
+                # "tf.function only supports singleton tf.Variables" (TensorFlow 2.21), if the first
+                # trace has created some. If it has not, TensorFlow raises after the trace.
                 if "singleton" not in str(error):
                     raise
                 refusal = self._refusal(name, label)

@@ -42,6 +42,7 @@ def keras_parts(value: Any) -> list[tuple[str, Any]] | None:
 
 
 def _parts_of_layer(layer: Any) -> Iterator[tuple[str, Any]]:
+    # The private attributes are those of Keras 3.15.
     for kind in _OWN:
         yield from ((variable.name, variable) for variable in getattr(layer, kind))
     for generator in getattr(layer, "_seed_generators", ()):

@@ -1,7 +1,8 @@
 """Finds the Keras object that creates variables during a trace, and advises how to build it before.
 
 An optimizer creates its slots in its first step, a layer its weights in its first call. Both can be
-built before the function is called.
+built before the function is called. They are recognized by the names of Keras's classes; see
+``tests/functions/traces/test_created_variables.py``.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from nbfn.code import is_user_module
 
 _MAX_FRAMES = 400
 _KERAS = ("keras.", "tf_keras.")
-_OPTIMIZERS = frozenset({"BaseOptimizer", "_BaseOptimizer"})
+_OPTIMIZERS = frozenset({"BaseOptimizer", "_BaseOptimizer"})  # of Keras 3, of tf_keras
 _VARIABLES = ("trainable_variables", "var_list", "variables")
 """Names of the optimizers' parameters for variables."""
 
@@ -83,7 +84,8 @@ def late_build() -> LateBuild | None:
 def undo_builds() -> None:
     """Lets optimizers whose build fails now be built again later.
 
-    Keras marks an optimizer as built before its variables are created.
+    Keras marks an optimizer as built before its variables are created: `BaseOptimizer.build` does,
+    which each optimizer calls first in its own (Keras 3.15).
     """
     for frame in _frames():
         if frame.f_code.co_name == "build":

@@ -139,7 +139,7 @@ def tracing_since(stack: Iterable[FrameType]) -> float | None:
     """
     for frame in stack:
         if frame.f_code is _CALLING:
-            call = frame.f_locals.get("call")
+            call = frame.f_locals.get("call")  # a local variable of `_call_unknown`
             if isinstance(call, Call) and call.missed_at:
                 return call.missed_at
     return None

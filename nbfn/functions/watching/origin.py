@@ -9,6 +9,8 @@ from nbfn import _tensorflow
 from nbfn.code import closure, plain_function
 
 _LIBRARIES = ("tensorflow.", "keras.", "nbfn.", "tf_keras.", "tensorflow_estimator.")
+# The module and the names of Keras 3.15. They are not public: what is found by them is a heuristic,
+# see tests/functions/watching.
 _TRAINER = "keras.src.backend.tensorflow.trainer"
 _OUTER = ("multi_step_on_iterator", "multi_step_on_data", "one_step_on_data_distributed")
 
@@ -62,6 +64,7 @@ def model_and_step(python_function: Any) -> tuple[Any, str]:
                 found, step = model_and_step(inner)
                 model = model or found
                 break
+    # The function of `make_predict_function` does not close over its step (Keras 3.15).
     if step is None:
         step = "predict_step" if "predict" in python_function.__qualname__ else "step"
     return model, step

@@ -226,7 +226,7 @@ class WatchedFunction(RecordView):
         """Notes that a look-up found nothing."""
         stack = self._running.__dict__.setdefault("stack", [])
         if not tf.inside_function():
-            stack.clear()
+            stack.clear()  # a trace that failed has left its entry
         wanted = self._wanted(function_type)
         stack.append(Call(self._record, call, wanted=wanted, started=time.perf_counter()))
 
@@ -295,7 +295,7 @@ class WatchedFunction(RecordView):
             len(others) == 1
             and others[0].cause.code == "first_trace"
             and _tensorflow.has_created_variables(function)
-            and str(others[0].key) == str(key)
+            and str(others[0].key) == str(key)  # by text: leaves of tensors have no equality
         )
 
     def _take_earlier(self, but: Any = None) -> None:

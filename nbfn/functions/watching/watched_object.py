@@ -171,7 +171,8 @@ def _within(value: Any, depth: int) -> Iterator[Any]:
     """Yields the tf.functions that a Keras function is or closes over."""
     if value is None or depth > _MAX_DEPTH:
         return
-    while True:  # a decorated tf.function is in `__wrapped__`
+    # Keras 3.15 wraps a tf.function (`_autoconvert_optionals`), and closes over it in others.
+    while True:
         if isinstance(value, _tensorflow.Function):
             yield value
             value = getattr(value, "python_function", None)
