@@ -22,6 +22,7 @@ MAX_ELEMENTS = 4_000_000
 MAX_COPIED = 25_000_000
 """Maximum number of elements in all copies together: 100 MB."""
 
+# By id, because a tf.Variable has no hash (TensorFlow 2.21).
 _copies: dict[int, tuple[weakref.ReferenceType[Any], np.ndarray[Any, Any]]] = {}
 
 

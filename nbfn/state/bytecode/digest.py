@@ -62,6 +62,7 @@ def _text(constant: Any) -> str:
         return f"code {digest(constant)}"
     if isinstance(constant, tuple):
         return f"({','.join(map(_text, constant))})"
+    # Equal sets may iterate in different orders.
     if isinstance(constant, frozenset):
         return f"{{{','.join(sorted(map(_text, constant)))}}}"
     if type(constant) is int:
