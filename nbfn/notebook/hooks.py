@@ -219,8 +219,8 @@ class Hooks:
                 self._begun = self._entered[-1]
                 self._note_state(self._begun, "begin")
         except KeyboardInterrupt:
-            # IPython does not catch it here (IPython 9.18): the cell would end with a new `info`, or
-            # with None if it awaits, and `after` would not recognize it. So the cell raises it.
+            # IPython does not catch it here (IPython 9.18): the cell would end with a new `info`,
+            # or with None if it awaits, and `after` would not recognize it. So the cell raises it.
             tree = ast.fix_missing_locations(ast.parse("raise KeyboardInterrupt"))
         return tree
 

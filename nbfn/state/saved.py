@@ -233,6 +233,7 @@ def _keeps(value: Any) -> bool:
 def content(value: Any) -> Any:
     """Returns a value that is equal for equal contents; tensors are compared by value."""
     if tf.is_tensor(value) and not isinstance(value, tf.Variable) and hasattr(value, "numpy"):
+        # Tensors of dtype resource or variant have no form in NumPy (TensorFlow 2.21).
         with contextlib.suppress(AttributeError, NotImplementedError, tf.errors.OpError):
             value = value.numpy()
     return content_of(value)

@@ -394,8 +394,8 @@ _SESSION = (
     "called. Return the tensor without a Session; older code runs in nbfn.wrap_function"
 )
 
-# Heuristics: texts of TensorFlow 2.21, Keras 3.15 and NumPy, of which the first that matches counts.
-# If one changes, the error has no advice. Held by `tests/notebook/errors/test_tracebacks.py`.
+# Heuristics: texts of TensorFlow 2.21, Keras 3.15 and NumPy. The first that matches counts. If one
+# changes, the error has no advice. Held by `tests/notebook/errors/test_tracebacks.py`.
 _ADVICE: tuple[tuple[str, Advise | str], ...] = (
     (r"singleton tf\.Variables|create variables on non-first|non-first call", _CREATED),
     (r"Detected unsupported operations when trying to compile graph", _uncompiled),
