@@ -119,7 +119,8 @@ def build(
             try:
                 layer, made = _build(factory, args, kwargs, stored=False)
             except TypeError:
-                # Some layers compute with their variables in `build`, which needs real variables.
+                # Some layers compute with their variables in `build`, which needs real variables: a
+                # tensor of another graph is "out of scope" (TypeError, TensorFlow 2.21).
                 random.seed(seed)
                 layer, made = _build(factory, args, kwargs, stored=True)
         finally:
