@@ -99,6 +99,7 @@ class Execution:
             await self._client.async_start_new_kernel(
                 cwd=str(self._folder), stdout=self._words, stderr=self._words
             )
+            # Of `LocalProvisioner` (jupyter_client). Others start no process on this machine.
             self._group = getattr(self._manager.provisioner, "pgid", None)
             await self._client.async_start_new_kernel_client()
         except (RuntimeError, OSError) as error:

@@ -96,6 +96,7 @@ class Displays:
 
 def _reference(subject: Any) -> Callable[[], Any]:
     """Returns a weak reference to an object; a strong one to a session, which nobody else owns."""
+    # By name, because importing the class would import TensorFlow.
     return (lambda: subject) if type(subject).__name__ == "Session" else weakref.ref(subject)
 
 

@@ -59,6 +59,7 @@ class Extension:
         for magics in self.magics:
             for kind, names in magics.magics.items():
                 for name in names:
+                    # IPython can register magics, but not remove them (IPython 9.18).
                     self.shell.magics_manager.magics[kind].pop(name, None)
 
 

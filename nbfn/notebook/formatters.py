@@ -63,6 +63,8 @@ def unregister_formatters(shell: InteractiveShell) -> None:
 
 def forget(formatter: Any, module: str, name: str) -> None:
     """Removes the registration of a class by name."""
+    # IPython moves a registration by name to `type_printers` when it first shows an instance of
+    # the class (IPython 9.18).
     formatter.deferred_printers.pop((module, name), None)
     for cls in list(formatter.type_printers):
         if (cls.__module__, cls.__name__) == (module, name):

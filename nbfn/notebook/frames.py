@@ -22,6 +22,8 @@ _TENSORFLOW = ("tensorflow", "keras")
 _PACKAGES = (*_TENSORFLOW, "IPython", "ipykernel", "executing")
 _LIBRARY = Path(sysconfig.get_paths()["stdlib"])
 _NBFN = Path(__file__).parents[1]
+# AutoGraph puts `*` behind frames of converted code, and `**` behind those that it left alone
+# (TensorFlow 2.21, `autograph/pyct/error_utils.py`).
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<name>.+?)(?:  \*+)?$')
 
 
@@ -176,6 +178,7 @@ def linked(entries: Sequence[TracebackType]) -> TracebackType | None:
 
 def entry_for(line: CodeLine) -> TracebackType:
     """Makes a traceback entry for a line without a frame."""
+    # Python code cannot make a frame, so code that raises at this line runs.
     first, name = _definition_around(line)
     code = compile("\n" * (line.number - first) + "raise RuntimeError", line.file, "exec")
     try:

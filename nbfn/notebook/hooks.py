@@ -149,7 +149,8 @@ class Hooks:
         """Sends the busy status again after a message was handled on a subshell while a cell runs.
 
         The kernel sends idle after such a message. JupyterLab, its server and cullers of idle
-        kernels take that for the end of the cell (ipykernel 7.4).
+        kernels take that for the end of the cell (ipykernel 7.4). With a debugger it is the same:
+        https://github.com/jupyterlab/jupyterlab/issues/10701.
         """
         heard = self._heard
         kernel: Any = getattr(self._shell, "kernel", None)
@@ -217,7 +218,9 @@ class Hooks:
             if self._entered and self._begun is not self._entered[-1]:
                 self._begun = self._entered[-1]
                 self._note_state(self._begun, "begin")
-        except KeyboardInterrupt:  # if raised here, IPython would not call the hooks after the cell
+        except KeyboardInterrupt:
+            # IPython does not catch it here (IPython 9.18): the cell would end with a new `info`,
+            # or with None if it awaits, and `after` would not recognize it. So the cell raises it.
             tree = ast.fix_missing_locations(ast.parse("raise KeyboardInterrupt"))
         return tree
 

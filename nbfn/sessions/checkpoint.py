@@ -215,6 +215,7 @@ def _by_place(here: _Notebook, saved: Any) -> _Found:
         tuple(
             key
             for id, key in left.items()
+            # tf.train.Checkpoint counts its saves in a variable of its own (TensorFlow 2.21).
             if id not in places.waiting and key not in ("", "save_counter")
         ),
         tuple(key for id, key in left.items() if id in places.waiting),

@@ -30,6 +30,7 @@ _SAVED = Cause("requested", "saved in the model")
 _OWN_LISTS = re.compile(r"\w*variables/\d+")
 """Paths at which Keras and TensorFlow 1 models list variables that have no better path."""
 
+# Texts of TensorFlow 2.21. If one changes, its own error is shown.
 _UNKNOWN_OPERATION = re.compile(r"Op type not registered '(\w+)'")
 _NO_GRAPH = ("Could not find matching concrete function", "Binding inputs to tf.function failed")
 _MAX_SHOWN = 20
@@ -228,6 +229,7 @@ def _variables_and_tables(root: Any, record: Mapping[str, Any]) -> dict[str, Any
 
 def _is_start(path: str, root: Any) -> bool:
     """Returns whether this is not a table but the initializer of a TensorFlow 1 model."""
+    # `load_v1_in_v2.py` sets both attributes on the loaded object (TensorFlow 2.21).
     return path == "initializer" and hasattr(root, "prune")
 
 

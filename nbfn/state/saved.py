@@ -196,10 +196,13 @@ def _put_into(value: Any, saved: Mapping[str, Any]) -> None:
 
 def _is_tracking(name: str) -> bool:
     """Returns whether TensorFlow or Keras use this attribute for bookkeeping."""
+    # `_self_`: Trackable (TensorFlow 2.21). `_obj_reference`: the older Keras within TensorFlow.
+    # `_tracker`: layers, metrics and optimizers of Keras 3.15.
     return name.startswith(("_self_", "_tf_", "_keras_", "_obj_reference", "_tracker"))
 
 
 def _refill(value: Any, fill: Callable[[Any], Any], old: Any) -> None:
+    # `==` of lists would compare items, which for arrays and tensors is no single truth value.
     same = isinstance(value, set) and value == old
     if not same and list(map(id, value)) != list(map(id, old)):
         value.clear()
@@ -220,6 +223,8 @@ def _keeps(value: Any) -> bool:
     if isinstance(value, (list, tuple, dict)):
         items = value.values() if isinstance(value, dict) else value
         return any(_keeps(item) for item in items)
+    # A tf.function may create variables in its first call only (TensorFlow 2.21): what a run has
+    # created and the restoring took away could never be created again.
     return isinstance(value, (tf.Variable, tf.Module)) or (
         type(value).__module__.startswith("keras.") and not isinstance(value, type)
     )
@@ -228,6 +233,7 @@ def _keeps(value: Any) -> bool:
 def content(value: Any) -> Any:
     """Returns a value that is equal for equal contents; tensors are compared by value."""
     if tf.is_tensor(value) and not isinstance(value, tf.Variable) and hasattr(value, "numpy"):
+        # Tensors of dtype resource or variant have no form in NumPy (TensorFlow 2.21).
         with contextlib.suppress(AttributeError, NotImplementedError, tf.errors.OpError):
             value = value.numpy()
     return content_of(value)

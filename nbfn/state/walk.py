@@ -65,7 +65,8 @@ from nbfn.state.values.settings import (
 )
 from nbfn.state.values.unwrapping import PARTIALS, fingerprint_of_functions, unwrapped
 
-_NAMED_ANYWAY = frozenset({"summary"})  # read by the context of a call
+# `tf.summary` writes with the caller's writer, which `functions/traces/context.py` then reads.
+_NAMED_ANYWAY = frozenset({"summary"})
 _MAX_OBJECTS = MAX_PARTS
 _MAX_ITEMS = 50 * MAX_PARTS
 _MAX_OTHERS = 200
@@ -282,6 +283,8 @@ class Walk:
             self._visit(Source("module", name, f"import {name}"), fetch, fetch())
         for i, name in enumerate(function.__code__.co_freevars):
             fetch = functools.partial(closed_over, weakref.ref(function), i)
+            # `super()` without arguments reads the cell `__class__`, which no instruction loads
+            # (Python 3.11).
             if name not in read.written and (name in read.used or name == "__class__"):
                 source = Source("closure", name, f"{route}<{name}>")
                 self._visit_read(source, fetch, fetch(), read.parts.get(name, ()))
@@ -388,6 +391,7 @@ class Walk:
         if ANY not in self.guards.attributes:
             return []
         is_mixed = any(cls.__module__.split(".")[0] in ("tensorflow", "keras") for cls in classes)
+        # Keras and TensorFlow keep their bookkeeping in attributes with one underscore.
         hidden = "_" if is_mixed else "__"
         known = self.guards.attributes
         return [

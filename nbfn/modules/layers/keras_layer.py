@@ -44,7 +44,8 @@ class Redirect(keras.StatelessScope):  # type: ignore[misc]
     """A ``keras.StatelessScope`` in which a layer's variables live in a module's scope.
 
     Attributes:
-      error: the first error of nbfn that was raised here; Keras re-raises errors as other classes.
+      error: the first error of nbfn that was raised here; Keras re-raises errors with a longer
+        message, and some as another class (Keras 3.15, `inject_argument_info_in_traceback`).
     """
 
     def __init__(self, template: LayerTemplate, scope: Scope, stream: str) -> None:
@@ -61,6 +62,7 @@ class Redirect(keras.StatelessScope):  # type: ignore[misc]
         slot = self._template.slots.get(id(variable))
         if slot is not None:
             value = place(self._scope, slot).live(slot.collection, slot.path[-1])
+            # A Keras variable's dtype is a string, which a tf.DType compares with its name.
             same = value.dtype == variable.dtype
             return value if same else tf.cast(value, variable.dtype)
         if is_seed_state(variable):
@@ -161,6 +163,7 @@ def place(scope: Scope, slot: Slot) -> Scope:
 
 def call_layer(module: KerasModule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Calls the Keras layer of a module, see `KerasModule.__call__`."""
+    # A vector has a shape of one item. The default has two, so what has no shape is no vector.
     if module.takes_vectors and len(args) == 1 and len(getattr(args[0], "shape", "12")) == 1:
         return tf.squeeze(call_layer(module, (tf.expand_dims(args[0], 0),), kwargs), 0)
     scope = module._scope("__call__")

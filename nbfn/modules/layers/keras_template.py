@@ -70,6 +70,7 @@ class LayerTemplate:
 
 def is_seed_state(variable: Any) -> bool:
     """Returns whether a Keras variable is the state of a seed generator."""
+    # The name that `keras.random.SeedGenerator` gives; nothing else marks it (Keras 3.15).
     return bool(variable.name == "seed_generator_state")
 
 
@@ -118,7 +119,8 @@ def build(
             try:
                 layer, made = _build(factory, args, kwargs, stored=False)
             except TypeError:
-                # Some layers compute with their variables in `build`, which needs real variables.
+                # Some layers compute with their variables in `build`, which needs real variables: a
+                # tensor of another graph is "out of scope" (TypeError, TensorFlow 2.21).
                 random.seed(seed)
                 layer, made = _build(factory, args, kwargs, stored=True)
         finally:
@@ -134,6 +136,7 @@ def _template_of(layer: Any, collection: str, made: dict[int, Any]) -> LayerTemp
         if not is_seed_state(variable) and id(variable) not in slots:
             initial = _initial(variable, made)
             slots[id(variable)] = Slot(variable, kind, names.place(variable), initial)
+    # Keras has no public list of all layers within a layer (Keras 3.15).
     lookups = tuple(each for each in layer._flatten_layers() if isinstance(each, _LOOKUPS))
     return LayerTemplate(layer, slots, lookups)
 
@@ -141,6 +144,7 @@ def _template_of(layer: Any, collection: str, made: dict[int, Any]) -> LayerTemp
 def _recurrent_states(layer: Any) -> Iterator[Any]:
     """Yields the states of stateful recurrent layers, which Keras does not list as variables."""
     for each in layer._flatten_layers():
+        # `RNN._create_state_variables` is excluded from tracking (Keras 3.15).
         for state in keras.tree.flatten(getattr(each, "states", None)):
             if isinstance(state, keras.Variable):
                 yield state
@@ -230,6 +234,7 @@ class _Names:
         if len(parts) > 1 and parts[0] == self._root:
             parts = parts[1:]
         *modules, name = parts
+        # `keras.Variable` calls `auto_name` for a variable without a name (Keras 3.15).
         if re.fullmatch(r"variable_\d+", name):  # Keras's own count of variables without a name
             name = "variable"
         path: tuple[str, ...] = ()

@@ -75,7 +75,8 @@ def _shaped(tensor: Any, batch: Any, static: Any) -> Any:
 _OPTIONS: dict[str, Any] = {
     "rename": {"units": "features"},
     "base": RecurrentCell,
-    # Keras caches the dropout masks of one sequence in the cell, which is shared here.
+    # Keras caches the dropout masks of one sequence in the cell, which is shared here (Keras 3.15,
+    # `DropoutRNNCell`).
     "leave_out": ("dropout", "recurrent_dropout"),
 }
 LSTMCell = layer("LSTMCell", keras.layers.LSTMCell, **_OPTIONS)

@@ -50,6 +50,7 @@ def own_init(cls: Any) -> Any | None:
     while hasattr(init, "__wrapped__"):
         init = init.__wrapped__
     code = getattr(init, "__code__", None)
+    # `dataclass` makes `__init__` by `exec`, which names the file so (CPython).
     is_made = code is None or code.co_filename.startswith("<string>")
     return None if is_made or init.__module__.startswith("nbfn.") else init
 

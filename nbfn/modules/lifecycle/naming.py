@@ -162,6 +162,7 @@ def assigned(code: types.CodeType) -> frozenset[str]:
     """Returns the names of enclosing functions and globals that code assigns."""
     inner = [const for const in code.co_consts if isinstance(const, types.CodeType)]
     found = frozenset().union(*map(assigned, inner)) if inner else frozenset[str]()
+    # Each instruction is two bytes, of which the first is the operation (CPython from 3.6 on).
     if any(operation in code.co_code[::2] for operation in _ASSIGNING):  # disassembling is slow
         named = (i for i in dis.get_instructions(code) if i.opcode in _ASSIGNING)
         found |= {str(i.argval) for i in named}
@@ -215,6 +216,7 @@ def configuration(
         concrete = not (tf.is_symbolic_tensor(value) or isinstance(value, tf.Variable))
         return (*alike, np.asarray(value).tobytes() if concrete else serial(value))
     config = getattr(value, "get_config", None)
+    # A config describes no weights, so layers and models are compared by identity.
     if callable(config) and not hasattr(value, "weights"):
         return (type(value), again(config()))
     if getattr(type(value), "__eq__", None) is object.__eq__:

@@ -13,6 +13,7 @@ from nbfn.modules.lifecycle import context
 from nbfn.modules.lifecycle.binding import clone
 from nbfn.modules.variables.tree import leaves
 
+# Re-entrant, because `setup` may read an attribute that the `setup` of another module gives.
 _setup_lock = threading.RLock()
 
 

@@ -277,6 +277,7 @@ class Lift:
 def _copy(thing: Any, inner: Inner, copied: Callable[[Any], Any]) -> Any:
     if isinstance(thing, Variable):
         return Variable(Scope(inner, thing._scope.path), thing.collection, thing.name)
+    # The transformation is running already: a copy of the transformed class would begin it again.
     cls = getattr(type(thing), "__untransformed__", type(thing))
     fields = {name: map_places(copied, thing.__dict__[name]) for name in thing.__field_names__}
     with context.entered(None):

@@ -100,6 +100,7 @@ def call_traced(
     started = time.perf_counter()
     trace = once.traced(options)
     seconds = time.perf_counter() - started
+    # A symbolic tensor, unlike an eager one, has no attribute `numpy` (TensorFlow 2.21).
     if any(not hasattr(each, "numpy") for each in trace.concrete.captured_inputs):
         return once.finish(trace)  # it captures tensors of the surrounding graph
     changed = state.changes(reads().fingerprints)
@@ -219,6 +220,8 @@ class _Call:
             roots += [(f"self.{name}", value) for name, value in fields if not has_place(value)]
         roots += [("", leaf) for leaf in static if not has_place(leaf)]
         roots = [(name, value) for name, value in roots if not is_immutable(value)]
+        # An id may be reused after its object's end. Then `holds` is false, because its checks go
+        # through weak references; a state that keeps objects alive is not cached.
         place = tuple((name, id(value)) for name, value in roots)
         looks = _of(_looks, fn)
         known = looks.get(place)
@@ -242,6 +245,7 @@ class _Call:
             tuple(shapes)[:count],
             tuple(self.streams),
             self.device,
+            # A layer made during the trace has chosen its dtype by this policy.
             keras.config.dtype_policy().name,
             (store.mutable, store.initializing, store.keeps_sown, store.sown is not None),
         )

@@ -62,6 +62,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], module: Any, *ope
     """
     if not branches:
         raise TransformError("nn.switch needs at least one branch.")
+    # As in JAX. `tf.switch_case` itself would run the last branch for any index out of range.
     inside = tf.clip_by_value(tf.cast(index, tf.int32), 0, len(branches) - 1)
     return _branch("nn.switch", inside, list(branches), (module, *operands))
 

@@ -66,8 +66,9 @@ def _after(cotangents: Sequence[Any], tensors: Sequence[Any], fixed: int = 0) ->
         return [tf.identity(tensor) for tensor in tensors]
     with tf.control_dependencies(real):
         inputs = [tf.identity(tensor) for tensor in tensors]
-    # XLA ignores control dependencies: there, a zero is added that appears to depend on the
-    # gradient. Variables are not copied for this if there are other inputs.
+    # XLA ignores control dependencies, and may compute at any time what depends on no gradient
+    # (https://github.com/jax-ml/jax/pull/2391). So a zero is added that appears to depend on it.
+    # Variables are not copied for this if there are other inputs.
     some = tf.cast(tf.reduce_max(tf.reshape(real[0], [-1])[:1]), tf.bool)
     zero = tf.where(some == some, 0.0, float("nan"))
     free = fixed if fixed < len(inputs) else 0

@@ -90,7 +90,7 @@ class Stream:
 
     def _next_in_replica(self, slot: int, draws: Any) -> tf.Tensor:
         counts = self.counts.read_value()
-        # Variables of a strategy have no scatter_nd_add.
+        # Variables of a strategy have no scatter_nd_add (TensorFlow 2.21).
         self.counts.assign_add(tf.one_hot(slot, tf.size(counts), draws, 0, dtype=tf.int32))
         return counts[slot]
 

@@ -46,6 +46,7 @@ class CellOptions:
         """
         if arguments.max_traces < 1:
             raise UsageError(f"--max-traces is {arguments.max_traces}, expected at least 1")
+        # The numbers and texts below are the defaults of the magic, in `magics/cell_magics.py`.
         given = {
             "jit_compile": arguments.jit or None,
             "autograph": False if arguments.no_autograph else None,

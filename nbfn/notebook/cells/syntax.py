@@ -47,11 +47,15 @@ def features(shell: InteractiveShell) -> int:
     known = 0
     for name in __future__.all_feature_names:
         known |= getattr(__future__, name).compiler_flag
+    # IPython adds flags of its own, such as PyCF_DONT_IMPLY_DEDENT (IPython 9.18).
     return known & int(shell.compile.flags)
 
 
 def cached(source: str, shell: InteractiveShell) -> str:
     """Registers a text with ``linecache`` and returns its file name."""
+    # `inspect.getsource`, and so AutoGraph, needs this:
+    # https://github.com/ipython/ipython/issues/13797.
+    # While a cell runs, `shell.execution_count` is already that of the next one (IPython 9.18).
     name = str(shell.compile.cache(source, shell.displayhook.prompt_count))
     # IPython splits by `str.splitlines`, which also splits at characters that Python does not.
     lines = [f"{line}\n" for line in source.removesuffix("\n").split("\n")]

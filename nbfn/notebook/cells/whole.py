@@ -94,6 +94,8 @@ class _Keeper:
                 value = get()
             except NameError:
                 continue
+            # By name, because AutoGraph's placeholders `Undefined` and `UndefinedReturnValue` are
+            # not public (TensorFlow 2.21, `autograph/operators/variables.py`).
             if "Undefined" not in type(value).__name__:
                 made[name] = value
         if isinstance(made.get(RESULT), tf.Operation):  # such as the result of tf.print
@@ -143,6 +145,7 @@ def whole(
     source = as_function(body, own_name, inputs, _ending(body, (*outputs, _VALUE)))
     file = cached(source, shell)
     keeper = _Keeper(has_local_state=options.has_local_state)
+    # The keeper is a closure variable, so that the notebook gets no name for it.
     factory = ast.parse(f"def make({_KEEP}):\n    def {own_name}(): pass\n    return {own_name}")
     maker: Any = factory.body[0]
     maker.body[0] = ast.parse(source, file).body[0]

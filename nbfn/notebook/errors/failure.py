@@ -125,6 +125,7 @@ class LocatedError:
         """The values of the notebook's names, overridden by those of the failing function."""
         found = dict(self.namespace)
         for frame in self._frames():
+            # AutoGraph names a converted function `tf__` and its name (TensorFlow 2.21).
             if self.line and frame.f_code.co_name.removeprefix("tf__") == self.line.function:
                 found.update(frame.f_locals)
         return found

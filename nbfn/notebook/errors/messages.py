@@ -8,6 +8,9 @@ import textwrap
 
 from nbfn.notebook.frames import CodeLine, is_frame, lines_in, without_machinery
 
+# Texts of TensorFlow 2.21: by AutoGraph (`autograph/pyct/error_utils.py`), by the runtime
+# (`framework/error_interpolation.py`, `framework/errors_impl.py`) and by XLA. Without them, a
+# message is shown as it is.
 _IN_USER_CODE = "in user code:"
 _OF_RUNTIME = "Graph execution error:"
 _DETECTED = "Detected at node"

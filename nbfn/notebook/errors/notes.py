@@ -27,6 +27,8 @@ from nbfn.notebook.errors.failure import LocatedError
 from nbfn.notebook.errors.option_names import names_option
 
 _FLOATS = {"float16", "bfloat16", "float32", "float64"}
+# The text of `framework/func_graph.py`; loops and branches outside of name scopes have these names
+# (TensorFlow 2.21, `ops/while_v2.py`, `ops/cond_v2.py`).
 _IN_LOOP = r"defined in FuncGraph\(name=(while_body|cond_true|cond_false)"
 Advise = Callable[[LocatedError], str | None]
 
@@ -132,6 +134,8 @@ def _by_keras(failure: LocatedError) -> str | None:
                 f"`{method}` of a Keras model makes traced functions itself. Call it in a cell "
                 "without %%tf_function"
             )
+    # Keras 3.15 puts this in front of the errors of layers
+    # (`utils/traceback_utils.py`, `inject_argument_info_in_traceback`).
     if "Exception encountered when calling" not in failure.message:
         return None
     return (
@@ -146,6 +150,7 @@ def _is_of_keras(value: Any) -> bool:
 
 def _raised(failure: LocatedError) -> str | None:
     """Advises on a ``raise`` that ran because TensorFlow traces both branches."""
+    # AutoGraph's functions for branches and loops on tensors (TensorFlow 2.21).
     staged = any(name in ("_tf_if_stmt", "_tf_while_stmt") for name in failure.functions())
     if not (staged and failure.line is not None and raises_in_branch(failure.line)):
         return None
@@ -389,6 +394,8 @@ _SESSION = (
     "called. Return the tensor without a Session; older code runs in nbfn.wrap_function"
 )
 
+# Heuristics: texts of TensorFlow 2.21, Keras 3.15 and NumPy. The first that matches counts. If one
+# changes, the error has no advice. Held by `tests/notebook/errors/test_tracebacks.py`.
 _ADVICE: tuple[tuple[str, Advise | str], ...] = (
     (r"singleton tf\.Variables|create variables on non-first|non-first call", _CREATED),
     (r"Detected unsupported operations when trying to compile graph", _uncompiled),

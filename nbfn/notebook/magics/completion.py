@@ -114,6 +114,7 @@ class Completion:
 
 
 def _actions(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    # argparse has no public list of its actions.
     return [action for action in parser._actions if action.help != argparse.SUPPRESS]
 
 

@@ -31,6 +31,7 @@ def parsed_line(magic: Any, line: str) -> Any:
     try:
         return parse_argstring(magic, line)
     except UsageError as error:
+        # argparse has no public list of its options, and names unknown ones in its message only.
         known = {each.lstrip("-"): each for each in magic.parser._option_string_actions}
         for word in re.findall(r"(?<=\s)--?\w[\w-]*", str(error)):
             alike = difflib.get_close_matches(word.lstrip("-"), known.keys() - {"h"}, 1)

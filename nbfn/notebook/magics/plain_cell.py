@@ -37,6 +37,7 @@ def run_plain_cell(shell: InteractiveShell, cell: str) -> Any:
         code = compiled(tree, file, flags)
         value = compiled(ast.Expression(last.value), file, flags, "eval") if last else None
     except SyntaxError as error:
+        # CPython's message: 'await' outside function.
         if "await" in str(error):
             raise UsageError("this magic's cell cannot await; do it in a cell above") from None
         raise as_ipython_reports(error, shell) from None

@@ -60,6 +60,8 @@ class Reloads:
             for name, module in list(sys.modules.items()):
                 if name not in self._others:
                     if (
+                        # A lazy module, of a subclass, is imported when an attribute is read
+                        # (`importlib.util.LazyLoader`).
                         type(module) is ModuleType
                         and name != "__main__"
                         and _is_users(vars(module))
@@ -102,6 +104,8 @@ class Reloads:
             if name not in self._known:
                 self._known[name] = _seen(module, None)
         events = self._shell.events
+        # IPython calls hooks in the order of registration (IPython 9.18), and autoreload may have
+        # registered later.
         if events.callbacks["pre_run_cell"][-1] != self.before:
             events.unregister("pre_run_cell", self.before)
             events.register("pre_run_cell", self.before)

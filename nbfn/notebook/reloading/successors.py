@@ -37,6 +37,8 @@ def successor(value: Any, module: ModuleType) -> Any:
 
 def take_over(old: Any, new: Any) -> None:
     """Updates an older function or class to behave like a newer one, as autoreload would."""
+    # Not documented by IPython, so it may be missing. In IPython 9.18 it copies code, defaults and
+    # attributes to the old function, and updates the instances of an old class.
     update = getattr(sys.modules.get("IPython.extensions.autoreload"), "update_generic", None)
     if update is not None:
         with contextlib.suppress(Exception):  # for example, if their closures differ

@@ -2,7 +2,8 @@
 
 Autoreload compiles a changed function apart from its file, so its code begins at line 1. The code
 of functions below keeps its former lines. Both name the file, where ``inspect.getsource``, and so
-AutoGraph, would read the text of another function.
+AutoGraph, would read the text of another function (IPython 9.18,
+https://github.com/ipython/ipython/issues/15359).
 """
 
 from __future__ import annotations

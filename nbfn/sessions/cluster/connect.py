@@ -24,7 +24,8 @@ _ENVIRONMENT = {
     "TF_ENABLE_EAGER_CLIENT_STREAMING_ENQUEUE": "false",
 }
 """Settings that TensorFlow reads when it connects. Without them, the second call to a server that
-has died never returns; with them, each call raises an error at once (TensorFlow 2.21)."""
+has died never returns; with them, each call raises an error at once (TensorFlow 2.21). About the
+first: https://github.com/tensorflow/community/pull/355."""
 _EXPECTED = (
     'expected "host:port", a list of them, {"worker": ["host:port", ...]}, a tf.train.ClusterSpec, '
     "the text of a TF_CONFIG, a cluster resolver, or nothing for the TF_CONFIG of the environment"

@@ -91,6 +91,7 @@ def _collectives() -> Iterator[list[str]]:
         yield asked
     finally:
         for name in names:
+            # The attribute of the instance hid the class's method.
             delattr(context, name)
 
 

@@ -179,6 +179,7 @@ def _as_tensor(value: Any) -> Any:
 
 def _value(result: Any) -> Any:
     """Converts a result to a tensor if it is a variable of TensorFlow or Keras."""
+    # A Keras variable has this attribute (Keras 3.15); so Keras need not be imported.
     is_variable = isinstance(result, tf.Variable) or hasattr(result, "constraint")
     return tf.identity(tf.convert_to_tensor(result)) if is_variable else result
 

@@ -98,6 +98,7 @@ def run(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         with traced.spread_by(spread):
             return function(*args, **kwargs)
     except RuntimeError as error:
+        # A plain RuntimeError of `distribute/distribute_lib.py` (TensorFlow 2.21).
         if "Mixing different" not in str(error):
             raise
         raise StrategyError(

@@ -49,6 +49,7 @@ def cell_code(text: str) -> CellCode | None:
     try:
         table = symtable.symtable(text, "<cell>", "exec")
         tree = ast.parse(text)
+        # A cell may await at its top level (IPython 9.18).
         flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
         code = compile(tree, "<cell>", "exec", flags, dont_inherit=True)
     except (SyntaxError, ValueError):  # another language, or a cell that failed to compile
@@ -175,6 +176,8 @@ _SHOWING = frozenset(
     {"print", "display", "repr", "str", "len", "type", "vars", "dir", "help", "isinstance"}
     | {"int", "float", "bool", "round", "min", "max", "sum", "sorted", "list", "dict", "set"}
 )
+# A heuristic by name: methods of NumPy, pandas, Keras and nbfn that change nothing. Held by
+# `test_a_cell_that_only_shows_something_is_not_run_again`.
 _SHOWING_METHODS = frozenset(
     {"summary", "head", "tail", "describe", "info", "numpy", "item", "tolist", "keys", "values"}
     | {"items", "mean", "sum", "min", "max", "format", "join", "get_weights", "explain", "tabulate"}

@@ -92,6 +92,8 @@ def held_by(named: Iterable[tuple[str, Any]], tables: Mapping[str, Any]) -> Sava
         owners,
         frozenset(n for n in values if is_keras_variable(owners[n]) or n.startswith(below)),
         tuple(metrics),
+        # The metrics of `compile` are built in the first step of `fit` (Keras 3.15,
+        # `CompileMetrics`); other metrics have no attribute `built`.
         tuple(name for name, each in metrics.items() if getattr(each, "built", True) is False),
     )
 

@@ -36,6 +36,7 @@ def is_metric(value: Any) -> bool:
 
 def is_table(value: Any) -> bool:
     """Returns whether a value is a lookup table."""
+    # The tables' base class, `LookupInterface`, is not public (TensorFlow 2.21).
     return all(hasattr(type(value), each) for each in ("lookup", "key_dtype", "value_dtype"))
 
 

@@ -22,6 +22,7 @@ MAX_ELEMENTS = 4_000_000
 MAX_COPIED = 25_000_000
 """Maximum number of elements in all copies together: 100 MB."""
 
+# By id, because a tf.Variable has no hash (TensorFlow 2.21).
 _copies: dict[int, tuple[weakref.ReferenceType[Any], np.ndarray[Any, Any]]] = {}
 
 
@@ -101,6 +102,7 @@ def glimpsed(named: Iterable[tuple[str, tf.Variable]], seconds: float) -> Statis
 def _look(name: str, variable: tf.Variable, is_noted: bool = True) -> VariableStatistics:
     values = np.asarray(variable.numpy())  # dtype object for strings
     known: dict[str, Any] = {"shape": values.shape, "dtype": variable.dtype.name}
+    # "V" is the kind of bfloat16, which ml_dtypes adds to NumPy.
     if values.dtype.kind not in "biufV" or not values.size:
         return VariableStatistics(name, **known)
     values = values.astype(np.float64).ravel()

@@ -340,6 +340,8 @@ def _attributes(names: Iterable[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for name in names:
         attribute = name.replace(".", "_")
+        # TensorFlow reserves `signatures` on the saved object (TensorFlow 2.21,
+        # `saved_model/signature_serialization.py`).
         if attribute == "signatures" or attribute.startswith("nbfn_"):
             attribute += "_"
         while hasattr(tf.Module, attribute) or attribute in found.values():

@@ -22,6 +22,7 @@ from nbfn.sessions.session import Function as Subject
 from nbfn.sessions.session import session
 from nbfn.text import count
 
+# The operations of tf.py_function and tf.numpy_function (TensorFlow 2.21).
 _PYTHON_CALLS = ("EagerPyFunc", "PyFunc", "PyFuncStateless")
 
 
@@ -141,6 +142,7 @@ def _of_trace(name: str, trace: Trace) -> Iterator[Problem]:
                 f"was traced for the object `{path}`, which is baked in",
                 "after loading it can be called by its signature only",
             )
+        # `VariableSpec` is not public (TensorFlow 2.21), so by name.
         elif isinstance(leaf, TensorLeaf) and "Variable" in str(leaf.kind):
             yield refused(
                 f"takes the variable `{path}`, and nobody can pass a variable to a SavedModel",
@@ -171,6 +173,7 @@ def _called(capture: Capture) -> str:
 
 def _is_iterator(handle: Any) -> bool:
     iterators = session().iterators.values()
+    # An iterator has no public attribute for its handle (TensorFlow 2.21).
     return any(handle is getattr(each, "_iterator_resource", None) for each in iterators)
 
 

@@ -223,6 +223,7 @@ def _requests() -> Iterator[dict[str, Any]]:
             for line in whole:
                 lines.put(line)
         shutil.rmtree(folder, ignore_errors=True)  # the parent was killed and cannot do it
+        # `sys.exit` would end this thread only, while the main thread may be in a call.
         os._exit(1)
 
     threading.Thread(target=listen, daemon=True).start()

@@ -12,6 +12,7 @@ from nbfn._tensorflow import tf_function
 from nbfn.functions.traces.key import ObjectLeaf, key_of
 from nbfn.sessions.export.resources import ExportError
 
+# In the order in which tf.nest flattens the composite tensors (TensorFlow 2.21).
 _PARTS = {
     tf.RaggedTensorSpec: ("values", "row_splits"),
     tf.SparseTensorSpec: ("indices", "values", "dense_shape"),
@@ -96,6 +97,7 @@ def _flattened(concrete: Any, name: str) -> Any:
         return found
 
     # Keyword parameters keep the names; TensorFlow changes the names of specs.
+    # `sanitize_spec_name` lowercases them (TensorFlow 2.21).
     return tf_function(serve, autograph=False).get_concrete_function(**specs)
 
 

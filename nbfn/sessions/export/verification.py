@@ -309,6 +309,7 @@ def _compare(case: Case, held: ModelResources, expected: Arrays, found: Arrays) 
 
 
 def _difference(name: str, what: str, here: np.ndarray, there: np.ndarray) -> float:
+    # NumPy has no bfloat16: it comes from ml_dtypes, and is of kind "V".
     half = here.dtype.itemsize <= 2 and here.dtype.kind in "fV"
     if here.dtype.kind == "V" or half:
         here, there = here.astype(np.float32), there.astype(np.float32)

@@ -50,6 +50,7 @@ def _drop(key: int, dead: weakref.ReferenceType[CodeType]) -> None:
 
 def _without_docstring(code: CodeType) -> tuple[Any, ...]:
     """Returns the constants of code, without its docstring."""
+    # The first constant of a function is its docstring, or None (Python 3.11).
     # Lambdas and comprehensions, whose names begin with "<", have none.
     is_function = code.co_flags & inspect.CO_OPTIMIZED and not code.co_name.startswith("<")
     has_docstring = is_function and isinstance(code.co_consts[0], str)
@@ -62,6 +63,7 @@ def _text(constant: Any) -> str:
         return f"code {digest(constant)}"
     if isinstance(constant, tuple):
         return f"({','.join(map(_text, constant))})"
+    # Equal sets may iterate in different orders.
     if isinstance(constant, frozenset):
         return f"{{{','.join(sorted(map(_text, constant)))}}}"
     if type(constant) is int:

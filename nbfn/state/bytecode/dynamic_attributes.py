@@ -30,6 +30,8 @@ def dynamic(instructions: Sequence[Instruction], name: str) -> tuple[set[str], s
     """
     attributes: set[str] = set()
     roots: set[str] = set()
+    # A heuristic: each constant text in the function may be the name that `getattr` gets. Held by
+    # the cases with `getattr` in `test_state_that_is_read_without_its_name`.
     names = {
         name
         for each in instructions
@@ -40,6 +42,7 @@ def dynamic(instructions: Sequence[Instruction], name: str) -> tuple[set[str], s
         if each.opname not in _NAMES:
             continue
         before = instructions[i - 1].argval if i else None
+        # `replace` and `copy` are also methods of strings and lists, which copy no attributes.
         copies = each.opname in _GLOBALS or before in _COPYING
         if each.argval in _ALL or (each.argval in _COPIES and copies):
             attributes.add(ANY)

@@ -60,6 +60,7 @@ def _is_method(instruction: Instruction) -> bool:
     """Returns whether an attribute is loaded to be called at once."""
     if sys.version_info < (3, 12):
         return instruction.opname == "LOAD_METHOD"
+    # Python 3.12 merged LOAD_METHOD into LOAD_ATTR: the lowest bit of its argument tells which.
     return bool((instruction.arg or 0) & 1)
 
 

@@ -97,6 +97,8 @@ def reads(
                 if name in GLOBALS:
                     names.add(value)
                 if value in _BY_TEXT:
+                    # A heuristic: no instruction has the names that `eval` reads, so all names in
+                    # constant texts count.
                     in_texts = _named_in_texts(each)
                     names |= in_texts
                     for other in in_texts:
@@ -108,6 +110,7 @@ def reads(
             elif name == "IMPORT_NAME":
                 modules.add(value)
             elif name == "MATCH_CLASS":
+                # CPython loads the names of keyword patterns in the instruction before.
                 attributes |= set(instructions[i - 1].argval or ())
                 if instruction.arg:  # positional patterns: the class maps positions to attributes
                     attributes.add(ANY)

@@ -18,6 +18,8 @@ def shown(instructions: Sequence[Instruction], loggers: Collection[str]) -> set[
     found: set[int] = set()
     for i, each in enumerate(instructions):
         before = instructions[i - 1].argval if i else None
+        # Methods of other objects have the same names, so only those of known loggers are output:
+        # `test_a_method_named_like_those_of_loggers_counts`.
         is_print = each.opname == "LOAD_GLOBAL" and each.argval == "print"
         if each.opname == "LOAD_ASSERTION_ERROR":
             raises = (j for j in range(i, len(instructions)) if "RAISE" in instructions[j].opname)
@@ -34,6 +36,8 @@ def _arguments(instructions: Sequence[Instruction], index: int) -> set[int]:
         each = instructions[i]
         if each.opname == "PUSH_NULL":
             continue
+        # The call is the first that takes everything pushed since the function was loaded. CALL_KW
+        # (Python 3.13) also takes the names of the keywords.
         if each.opname in _CALLS and each.arg == depth - (each.opname == "CALL_KW"):
             inside = range(index + 1, i)
             stores = any(instructions[j].opname.startswith("STORE_") for j in inside)

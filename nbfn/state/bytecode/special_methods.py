@@ -61,8 +61,12 @@ def special_methods(instructions: Sequence[Instruction]) -> frozenset[str]:
         found |= _BY_OPERATION.get(name, frozenset())
         if name == "COMPARE_OP" and each.argval in ("<", "<=", ">", ">="):
             found |= ORDER
+        # A heuristic: what is compared with a constant, as in `mode == "train"`, is hardly ever a
+        # user object. Held by a case of `test_what_the_code_cannot_read_makes_no_trace`.
         elif name == "COMPARE_OP" and not before.startswith(("LOAD_CONST", "LOAD_SMALL")):
             found |= EQUALITY
+        # A user class that is called there counts with `CONTEXTS` when `walk.py` visits it:
+        # `test_a_context_of_a_class_that_the_code_names`.
         elif name in _WITHS and not before.startswith("CALL"):  # not `with tf.name_scope(…)`
             found |= CONTEXTS
         elif each.argval == "len" and not _measures_a_shape(instructions[i + 1 :]):
@@ -76,5 +80,7 @@ def special_methods(instructions: Sequence[Instruction]) -> frozenset[str]:
 
 def _measures_a_shape(rest: Sequence[Instruction]) -> bool:
     """Returns whether a call of `len` is like ``len(x.shape)``, common in tensor code."""
+    # A heuristic, held by `test_what_the_code_cannot_read_makes_no_trace`: otherwise code that only
+    # reads the rank of a tensor would depend on the `__len__` of every user object in reach.
     given = itertools.takewhile(lambda each: not each.opname.startswith(("PRECALL", "CALL")), rest)
     return any(each.argval == "shape" for each in given)

@@ -14,6 +14,7 @@ from nbfn.state.values.unwrapping import fingerprint_of_functions, unwrapped
 
 _ABOUT = frozenset({"__module__", "__doc__", "__annotations__", "__dict__", "__weakref__"})
 
+# By id, because a metaclass may define `__eq__` and `__hash__`, which would be user code.
 _known: dict[int, tuple[weakref.ReferenceType[type], Any]] = {}
 
 

@@ -33,6 +33,8 @@ _PLAIN_PER_PART = 5
 
 _LITERALS = frozenset({bool, int, str, bytes, type(None), type(...), range})
 _PLAIN = frozenset({bool, int, float, str, bytes, type(None)})
+# Compared by text, because 0.0 equals -0.0 and NaN does not equal itself; made by the base class,
+# because a subclass may override the method.
 _TEXTS: dict[type, Any] = {
     int: int.__repr__,
     float: float.__repr__,
@@ -112,6 +114,7 @@ def content_of(value: Any) -> Any:
 def objects_in(content: Any) -> Iterator[Any]:
     """Yields the objects in a content, each as its own content."""
     if isinstance(content, (tuple, frozenset)):
+        # As `_content` returns for an object: the name of its class, and its serial number.
         if len(content) == 2 and isinstance(content, tuple) and isinstance(content[0], str):
             yield content
         else:
@@ -224,6 +227,7 @@ def _some(items: Iterable[Any], left: list[int]) -> Iterator[Any]:
 
 def _slots_of(value: Any) -> list[Any] | None:
     """Returns the slots of an object without weak references; None for other objects."""
+    # In CPython it is 0 if the instances of a class support no weak references.
     if type(value).__weakrefoffset__ or is_a(value, type):
         return None
     found = []

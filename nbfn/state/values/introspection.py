@@ -74,6 +74,7 @@ def _dictionary(value: Any) -> dict[str, Any]:
     except (AttributeError, TypeError):
         if not is_a(value, threading.local):
             return {}
+        # Only its own `__getattribute__` finds the dictionary of this thread (CPython).
         attributes = threading.local.__getattribute__(value, "__dict__")
     return attributes if isinstance(attributes, dict) else {}
 

@@ -74,5 +74,6 @@ def names_in(value: Any) -> frozenset[str]:
     """Returns the attributes that an `attrgetter` or a `methodcaller` reads."""
     if type(value) not in _GETTERS:
         return frozenset()
+    # Neither class has a public attribute for its names (CPython).
     texts = [each for each in value.__reduce__()[1] if isinstance(each, str)]
     return frozenset(name for text in texts for name in text.split("."))

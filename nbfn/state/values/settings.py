@@ -73,6 +73,7 @@ def _is_read(base: type) -> bool:
 def _read_by(base: type) -> Iterator[str]:
     for name, value in vars(base).items():
         held = value.fget if isinstance(value, property) else value
+        # Keras decorates `Layer.__call__`: `traceback_utils.filter_traceback` (Keras 3.15).
         held = getattr(held, "__wrapped__", held)
         if isinstance(held, FunctionType) and not any(part in name for part in _NOT_CALLS):
             yield from names_in_code(held.__code__)
