@@ -218,6 +218,30 @@ def test_another_function_or_holder_is_another_trace() -> None:
     assert "`log`" in step.retraces[-1].causes[0].sentence
 
 
+class Scaled:
+    """What a subclass inherits is what runs."""
+
+    def __init__(self) -> None:
+        self.scale = np.float32(2.0)
+
+    def __call__(self, a: Any) -> Any:
+        return a * self.scale
+
+
+class Inherited(Scaled):
+    pass
+
+
+@pytest.mark.parametrize("called", [float, np.float32, np.square, Inherited()])
+def test_classes_c_functions_and_objects_are_called(called: Any) -> None:
+    step = nbfn.function(
+        lambda x: tf.numpy_function(called, [x], tf.float64 if called is float else tf.float32)
+    )
+    expected = [float(called(np.float32(3.0)))] * 2
+    assert [float(step(tf.constant(3.0))) for _ in range(2)] == expected
+    assert (len(step.traces), step.hits) == (1, 1)
+
+
 def test_the_traces_of_before_still_serve() -> None:
     @nbfn.function
     def step(x, at_graph_time=False):

@@ -117,6 +117,8 @@ def look(o):
         ("return x * through_globals()", "g = 7.0"),
         ("return x if 'late' in globals() else -x", "late = 1"),
         ("return x * eval('g + 1')", "g = 7.0"),
+        ("return x * sum([eval('g') for _ in range(1)])", "g = 7.0"),
+        ("return x * (lambda: eval('g'))()", "g = 7.0"),
         ("return x * len([1, 2])", "len = lambda value: 7"),
         ("return x * len(__import__('os').fspath(path))", "path.k = 'abc'"),
         ("return x * len(dir(p))", "p.more = 1"),

@@ -127,7 +127,7 @@ def _waited_for(graph: Any, op: Any, above: list[Any]) -> list[Any]:
     """Makes an operation depend on earlier ones; returns what later ones must depend on."""
     if len(above) > MAX_EDGES:
         with graph.control_dependencies(above):
-            above = [tf.no_op().op if tf.executing_eagerly() else tf.no_op()]
+            above = [tf.no_op()]
     given = {id(each.op) for each in op.inputs} | {id(op)}
     op._add_control_inputs([each for each in above if id(each) not in given])
     return above

@@ -58,7 +58,11 @@ class WatchedCache(DryCache):
 def _within(names: set[str], depth: int) -> bool:
     """Returns whether one of these functions of TensorFlow is among the nearest callers."""
     near = itertools.islice(traceback.walk_stack(sys._getframe(2)), depth)
-    return any(frame.f_code.co_name in names for frame, _ in near)
+    return any(
+        frame.f_code.co_name in names
+        and str(frame.f_globals.get("__name__")).startswith("tensorflow.")
+        for frame, _ in near
+    )
 
 
 def watch_cache(function: Any, watcher: Any) -> bool:

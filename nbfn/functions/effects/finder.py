@@ -310,6 +310,8 @@ class StatementWalk:
                     yield self._effect("write", target, f"writes the name `{target.id}`")
             case ast.Attribute() | ast.Subscript():
                 yield from self.visit(target.value)
+                if isinstance(target, ast.Subscript):
+                    yield from self.visit(target.slice)
                 owner, strict = self.scope.value(target.value), self._finder.strict
                 # The result of a NumPy function may be a view of an existing array.
                 is_made_here = owner is FRESH or (owner is TENSOR and not strict)

@@ -34,9 +34,12 @@ MAX_TURNS = 100
 """Maximum number of values kept of what is computed repeatedly: the newest."""
 MAX_BYTES = 1 << 28
 """Maximum number of bytes kept in total; of later values only the extent is kept."""
-# A heuristic, by the names that AutoGraph's converters make (TensorFlow 2.21). Names of the user
-# that match, such as `hidden_1`, are left out. ".0" is the argument of a comprehension.
-_AUTOGRAPHS = re.compile(r"(ag__|fscope|itr|do_return|retval_|get_state|set_state|.*_\d*$|\.)")
+# The names that AutoGraph's converters make, numbered where the user has the same one (TensorFlow
+# 2.21). ".0" is the argument of a comprehension.
+_AUTOGRAPHS = re.compile(
+    r"(ag__|[fl]scope|itr|do_return|retval_|break_|continue_|[gs]et_state|vars_|extra_test"
+    r"|(loop|if|else)_body|loop_test)(_\d+)?$|\."
+)
 
 
 class UnknownValueError(NbfnError, KeyError):

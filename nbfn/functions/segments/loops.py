@@ -67,7 +67,9 @@ class Loop(Segment):
             return namespace if is_tensor and bool(value) else None
         if self._over_range:
             # The graph counts in int32.
-            is_range = isinstance(value, range) and len(value) > 0 and abs(value[-1]) < 2**31
+            is_range = isinstance(value, range) and all(
+                abs(each) < 2**31 for each in (value.start, value.stop, value.step)
+            )
             count = len(value) if is_range else 0
         else:
             is_range = False

@@ -224,5 +224,5 @@ def configuration(
     try:
         hash(value)
     except TypeError:
-        return (type(value), id(value))
+        return (type(value), serial(value))
     return (type(value), value)

@@ -88,4 +88,6 @@ def _parts(function: Any) -> Iterator[Any]:
                 yield function.__self__
             return
         else:
-            function = vars(kind).get("__call__")
+            # Calls of classes and of C code end in slots, whose own `__call__` is a slot again.
+            held = next((vars(c)["__call__"] for c in kind.__mro__ if "__call__" in vars(c)), None)
+            function = held if issubclass(type(held), FunctionType) else None

@@ -142,7 +142,8 @@ def names_given_first(code: CodeType) -> frozenset[str]:
 
 def _named_in_texts(code: CodeType) -> set[str]:
     """Returns the names in the strings of some code, for `globals` and `eval`."""
-    texts = (each for each in code.co_consts[1:] if isinstance(each, str))
+    loaded = (each.argval for each in dis.get_instructions(code) if each.opcode in dis.hasconst)
+    texts = (each for each in loaded if isinstance(each, str))
     return {name for text in texts for name in _NAME.findall(text)}
 
 

@@ -232,3 +232,8 @@ def test_a_function_that_cannot_be_traced_again_is_named(monkeypatch) -> None:
     monkeypatch.setattr("nbfn._tensorflow.tracing.operations._functions", lambda but: [])
     found = nbfn.function(planted.calls_traced_helper).numerics(numbers)
     assert any("`traced_helper` was traced before" in note for note in found.notes)
+
+
+def test_a_sum_that_overflows_is_of_finite_numbers() -> None:
+    function = nbfn.function(lambda x: tf.square(x))
+    assert function.numerics(tf.fill([10], 1e19)).ok

@@ -117,3 +117,19 @@ def test_no_more_is_kept_than_fits(monkeypatch) -> None:
     assert 0 < kept <= 20
     assert "not kept" in found.notes[0]
     assert all(each.extent is not None for each in found.all)
+
+
+def test_names_with_numbers_are_the_users() -> None:
+    @nbfn.function
+    def numbered(x):
+        hidden_1 = x + 1.0
+        itr_total = tf.zeros([])
+        for i in tf.range(3):
+            if tf.cast(i, tf.float32) > 1.0:
+                break
+            itr_total += hidden_1[0]
+        return hidden_1 * itr_total
+
+    found = numbered.values(tf.constant([1.0]))
+    assert {each.name for each in found.all} == {"hidden_1", "itr_total"}
+    assert found["hidden_1"].tolist() == [2.0]

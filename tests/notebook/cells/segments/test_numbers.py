@@ -27,6 +27,8 @@ def double(n): return n * n
         ("y = tf.constant(i) * 2\nz = tf.constant(rate)", "i += 1; rate = rate / 3"),
         ("y = tf.reduce_sum(tf.ones([2, 2]), axis=i)", "i = 0"),
         ("for n in range(6):\n    y = x * n\n    z = n * n * 100_000\nprint(z)", "pass"),
+        ("for n in range(4 * 10**9, 0, -5 * 10**8):\n    y = tf.sin(x)\n    x = y", "pass"),
+        ("for n in range(6 * 10**9, 0, -10**9):\n    y = tf.sin(x)\n    x = y", "pass"),
     ],
 )
 def test_a_number_that_changes_is_what_it_is_in_a_plain_cell(

@@ -150,6 +150,21 @@ def test_what_is_no_python(notebook, cell: str) -> None:
     assert (len(step.traces), step.hits) == (1, 2)
 
 
+@pytest.mark.parametrize("store", ["a[noisy()] = 1", "a[noisy()] += 1", "del a[noisy()]"])
+def test_an_effect_in_the_index_of_a_store_is_seen(notebook, store: str) -> None:
+    setup = f"""
+count = [0]
+def noisy():
+    count[0] += 1
+    return 0
+def helper(z):
+    a = [0, 0]
+    {store}
+    return z * 2.0
+"""
+    notebook(setup, "y = helper(x)\nprint(count)")
+
+
 def test_draws_of_the_cell_are_told_by_the_trace(notebook) -> None:
     cell = "tf.random.set_seed(3)\ny = tf.nn.dropout(x, 0.5)\nz = x + 1.0"
     lines = notebook("", cell)["step"].lines
