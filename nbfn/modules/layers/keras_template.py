@@ -129,7 +129,7 @@ def build(
 
 
 def _template_of(layer: Any, collection: str, made: dict[int, Any]) -> LayerTemplate:
-    slots, names = dict[int, Slot](), _Names(layer.name)
+    slots, names = dict[int, Slot](), _Names(layer)
     variables = (*layer.variables, *_recurrent_states(layer))
     kinds = [(v, "params" if v.trainable else collection) for v in variables]
     for variable, kind in (*kinds, *((v, "metrics") for v in layer.metrics_variables)):
@@ -217,15 +217,24 @@ def _initial(variable: Any, made: dict[int, Any]) -> Callable[[], Any]:
     return lambda: tf.convert_to_tensor(held)
 
 
+def _is_automatic(layer: Any) -> bool:
+    """Returns whether a layer has the name that Keras makes of its class (Keras 3.15)."""
+    words = re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", re.sub(r"\W+", "", type(layer).__name__))
+    base = re.sub(r"([a-z])([A-Z])", r"\1_\2", words).lower()
+    return re.fullmatch(rf"{base}(_\d+)?", layer.name) is not None
+
+
 class _Names:
     """Names for a layer's variables that depend only on its structure.
 
     Keras numbers automatic names through the whole process (``dense_4``), so they change when a
-    cell runs again. Here siblings with the same base name are numbered in order.
+    cell runs again. Here siblings with the same base name are numbered in order. Names that the
+    user has chosen stay.
     """
 
-    def __init__(self, layer_name: str) -> None:
-        self._root = layer_name
+    def __init__(self, layer: Any) -> None:
+        self._root = layer.name
+        self._chosen = {each.name for each in layer._flatten_layers() if not _is_automatic(each)}
         self._numbers: dict[tuple[tuple[str, ...], str], dict[str, int]] = {}
         self._used: set[tuple[str, ...]] = set()
 
@@ -239,7 +248,7 @@ class _Names:
             name = "variable"
         path: tuple[str, ...] = ()
         for part in modules:
-            base = re.sub(r"_\d+$", "", part)
+            base = part if part in self._chosen else re.sub(r"_\d+$", "", part)
             seen = self._numbers.setdefault((path, base), {})
             number = seen.setdefault(part, len(seen))
             path = (*path, f"{base}_{number}" if number else base)

@@ -100,6 +100,16 @@ def test_names_do_not_depend_on_how_often_keras_counted() -> None:
     tf.nest.map_structure(tf.debugging.assert_equal, first, second)
 
 
+def test_names_that_the_user_has_chosen_stay() -> None:
+    def factory() -> Any:
+        return keras.Sequential(
+            [L.Dense(2, name="block_2"), L.Dense(2, name="block_1"), L.Dense(2)]
+        )
+
+    variables = nn.Keras(factory).init(nn.key(0), X)
+    assert variables["params"].keys() == {"block_2", "block_1", "dense"}
+
+
 def test_duplicate_names_inside_a_layer_are_told_apart() -> None:
     class Twins(keras.layers.Layer):
         def build(self, shape):
