@@ -75,11 +75,17 @@ class Guards:
 
     Attributes:
         on_stale: What a call does if something has changed.
+        named: Attributes that are read although no code of the user's names them.
     """
 
     def __init__(
-        self, python_function: Callable[..., Any], owner: Callable[[], Any], on_stale: OnStale
+        self,
+        python_function: Callable[..., Any],
+        owner: Callable[[], Any],
+        on_stale: OnStale,
+        attributes: frozenset[Named] = frozenset(),
     ) -> None:
+        self.named = attributes
         self.on_stale = on_stale
         self._python_function = fetch_of(python_function)  # its tf.function keeps it
         self._owner = owner
@@ -111,7 +117,7 @@ class Guards:
         """Returns the current state of what the function itself reads."""
         if self._own is _NOTHING or not (self._looking or self._own.holds()):
             own = [("self", self._owner()), ("", self._python_function())]
-            now = state_of(own, self._graph_time)
+            now = state_of(own, self._graph_time, self.named)
             now.fingerprints.update(self._own_code())
             if self._draws:
                 _watch_seed(now)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from typing import Any
+
 from nbfn.functions.guards import Guards, Objects
 from nbfn.functions.recording.refusal import StaleTraceError
 from nbfn.functions.retraces.explain import stale
@@ -9,6 +12,8 @@ from nbfn.functions.traces.cause import Cause
 from nbfn.functions.traces.trace import Trace
 from nbfn.site import warn
 from nbfn.text import reasons
+
+MAX_REPORTS = 3
 
 
 class Staleness:
@@ -20,7 +25,7 @@ class Staleness:
 
     def __init__(self, guards: Guards) -> None:
         self._guards = guards
-        self._reported: set[tuple[int, str]] = set()
+        self._reported: dict[tuple[Any, ...], set[str]] = defaultdict(set)
         self._looked_at: set[tuple[int, int]] = set()
 
     def since(self, trace: Trace) -> tuple[Cause, ...]:
@@ -29,6 +34,9 @@ class Staleness:
 
     def report(self, name: str, trace: Trace, objects: Objects | None, advice: str) -> None:
         """Warns once for each change, or raises, if a trace that is about to serve is stale.
+
+        The same sources are reported `MAX_REPORTS` times at most: a callback may change one in each
+        epoch.
 
         Args:
             name: The function's name.
@@ -55,6 +63,7 @@ class Staleness:
             refused = StaleTraceError(f"{text}. {advice}")
             refused.page = causes[0].page
             raise refused
-        if (trace.number, what) not in self._reported:
-            self._reported.add((trace.number, what))
+        reported = self._reported[trace.number, *(cause.path for cause in causes)]
+        if what not in reported and len(reported) < MAX_REPORTS:
+            reported.add(what)
             warn(f"{text}; the call uses the old value. {advice}")

@@ -41,6 +41,9 @@ from nbfn.state.values.introspection import reference_to
 from nbfn.text import count, parameters_text
 
 _EARLIER = Cause("unknown", "traced before nbfn watched it")
+_STEPS = frozenset({"train_step", "test_step", "predict_step", "compute_loss", "compute_metrics"})
+"""Methods of a user's Keras model that Keras's own functions call (Keras 3.15)."""
+
 _WOULD_CHANGE = frozenset({"relax", "evict", "free", "renew", "stance"})
 _UNNAMED = (
     "define it with @nbfn.function and call relax(); for sizes, "
@@ -48,6 +51,7 @@ _UNNAMED = (
 )
 
 
+_COMPILE = "Make it a tf.Variable, or call compile(…) again, after which Keras traces again"
 _NO_RETRACE = (
     "Pass it as an argument, make it a tf.Variable, or use @nbfn.function, which traces again"
 )
@@ -74,7 +78,9 @@ class WatchedFunction(RecordView):
         self._record = WatchedRecord(name or _label(function, owner))
         self._record.function_id = self.id
         self._owner = reference_to(owner) or (lambda: None)
-        self._guards = Guards(plain_function(function.python_function), self._owner, "warn")
+        called = _STEPS if hasattr(owner, "make_train_function") else frozenset()
+        python_function = plain_function(function.python_function)
+        self._guards = Guards(python_function, self._owner, "warn", called)
         self._record.staleness = Staleness(self._guards)
         self._function = weakref.ref(function)
         self._kept: Any = None
@@ -220,7 +226,8 @@ class WatchedFunction(RecordView):
         trace = self._record.traces.get(id(concrete))
         self._record.called(trace, 0.0, hit=True)
         if trace is not None and trace.state.fingerprints:
-            self._record.staleness.report(self.label, trace, None, _NO_RETRACE)
+            advice = _COMPILE if self._guards.named == _STEPS else _NO_RETRACE
+            self._record.staleness.report(self.label, trace, None, advice)
 
     def missed(self, function_type: Any, call: bool) -> None:
         """Notes that a look-up found nothing."""

@@ -82,28 +82,12 @@ step = nbfn.function(step)
 """
 
 
-MAKES_SLOTS_EAGERLY = tuple(map(int, keras.__version__.split(".")[:2])) >= (3, 16)
-"""Whether optimizers create their slots outside of the graph, so that any trace may do it."""
-
-only_in_the_first_trace = pytest.mark.skipif(
-    MAKES_SLOTS_EAGERLY, reason="this Keras makes slots outside of the graph"
-)
+KERAS = tuple(map(int, keras.__version__.split(".")[:2]))
+# Keras 3.16 notes the weight decay of each variable in the optimizer before it creates slots. So the
+# next call is made in another state, whose first trace may create them.
+REFUSALS = 1 if KERAS >= (3, 16) else 2
 
 
-@pytest.mark.skipif(not MAKES_SLOTS_EAGERLY, reason="this Keras makes slots in the graph")
-def test_slots_that_are_made_outside_of_the_graph_are_in_any_trace() -> None:
-    space: dict[str, Any] = {"__name__": "__main__", "tf": tf, "nbfn": nbfn}
-    (space["model_1"], space["opt_1"]), (space["model_2"], space["opt_2"]) = _new(), _new()
-    exec(STEP, space)
-    for first in (True, False):
-        model = space["model_1" if first else "model_2"]
-        for _ in range(2):
-            before = model.get_weights()[0]
-            space["step"](tf.ones([4, 3]), first)
-            assert (model.get_weights()[0] != before).all()
-
-
-@only_in_the_first_trace
 def test_slots_of_an_optimizer_are_made_by_what_is_told() -> None:
     space: dict[str, Any] = {"__name__": "__main__", "tf": tf, "nbfn": nbfn}
     (space["model_1"], space["opt_1"]), (space["model_2"], space["opt_2"]) = _new(), _new()
@@ -111,7 +95,7 @@ def test_slots_of_an_optimizer_are_made_by_what_is_told() -> None:
     exec(compile(STEP, "a_cell", "exec"), space)
     space["step"](tf.ones([4, 3]), True)
     code = "opt_2.build(model_2.trainable_variables)"
-    for _ in range(2):
+    for _ in range(REFUSALS):
         with pytest.raises(VariableCreationError) as caught:
             space["step"](tf.ones([4, 3]), False)
         assert str(caught.value).split(". ")[-1].split(": ")[-1].strip() == code
@@ -121,7 +105,6 @@ def test_slots_of_an_optimizer_are_made_by_what_is_told() -> None:
     assert (space["model_2"].get_weights()[0] != before).all()
 
 
-@only_in_the_first_trace
 def test_slots_in_a_branch_that_the_first_call_did_not_take() -> None:
     class Trainer:
         def __init__(self) -> None:

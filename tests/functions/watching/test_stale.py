@@ -87,3 +87,64 @@ def test_keras_trains_in_peace() -> None:
     for _ in range(2):
         model.fit(x, x[:, :2], epochs=2, batch_size=4, verbose=0)
         model.evaluate(x, x[:, :2], verbose=0)
+
+
+class Annealed(keras.Model):
+    """Its own step reads an attribute, which Keras's functions bake in."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dense = keras.layers.Dense(1)
+        self.beta = 1.0
+        self.steps = 0
+
+    def call(self, x: Any) -> Any:
+        return self.dense(x) * self.beta
+
+    def train_step(self, x: Any) -> dict[str, Any]:
+        self.steps += 1
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(self(x) ** 2) * self.beta
+        weights = self.trainable_variables
+        self.optimizer.apply(tape.gradient(loss, weights), weights)
+        return {"loss": loss}
+
+
+def fit(model: Any, epochs: int = 1, *callbacks: Any) -> list[str]:
+    """Trains a model; returns the warnings of stale traces."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(np.ones([4, 2], "float32"), epochs=epochs, callbacks=list(callbacks), verbose=0)
+    return [str(each.message) for each in caught if issubclass(each.category, nbfn.NbfnWarning)]
+
+
+def test_an_attribute_that_fit_has_baked_in() -> None:
+    model = Annealed()
+    model.compile(keras.optimizers.Adam(0.1))
+    observer = nbfn.watch(model)
+    assert observer is not None
+    assert fit(model, 2) == fit(model) == []
+    model.beta = 3.0
+    (text,) = fit(model, 3)
+    assert (
+        "trace 1 of `annealed.train_function` is stale: attribute `self.beta` was 1.0, is 3.0"
+        in text
+    )
+    assert "compile" in text
+    model.compile(keras.optimizers.Adam(0.1))
+    assert fit(model) == fit(model) == []
+    model.dense.trainable = False
+    (text,) = fit(model)
+    assert "setting `self.dense.trainable` was True, is False" in text
+
+
+def test_a_callback_that_changes_it_in_each_epoch_is_reported_a_few_times() -> None:
+    model = Annealed()
+    model.compile(keras.optimizers.SGD(0.1))
+    observer = nbfn.watch(model)
+
+    def change(epoch: int, _: Any) -> None:
+        model.beta = 1.0 + epoch
+
+    assert len(fit(model, 10, keras.callbacks.LambdaCallback(on_epoch_begin=change))) == 3
+    assert len(observer.functions["train_function"].traces) == 1
