@@ -83,7 +83,7 @@ step = nbfn.function(step)
 
 
 KERAS = tuple(map(int, keras.__version__.split(".")[:2]))
-# Keras 3.16 notes the weight decay of each variable in the optimizer before it creates slots. So the
+# Keras 3.16 notes the weight decay of each variable in the optimizer before it creates slots: the
 # next call is made in another state, whose first trace may create them.
 REFUSALS = 1 if KERAS >= (3, 16) else 2
 
