@@ -259,7 +259,10 @@ class Guards:
             read = [s for each in asked for s in state_of([("", each)]).fingerprints]
             names = {(source.kind, source.name) for source in read}
             free = {source for source in now if (source.kind, source.name) in names}
-            made_in.exempt_sources(free.union(changed_by_code(made_in.fingerprints, now)))
+            # What is no longer read, because the code has cached a value that depends on it, is
+            # read again when the cache is cleared.
+            changed = {s for s in changed_by_code(made_in.fingerprints, now) if s in now}
+            made_in.exempt_sources(free | changed)
             graph_time = self._graph_time.and_of(at_graph_time)
             if graph_time != self._graph_time:
                 self._graph_time, self._own = graph_time, _NOTHING

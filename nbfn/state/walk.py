@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import importlib.util
 import itertools
 import logging
 import sys
@@ -17,6 +18,8 @@ from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Mapping
 from types import FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
+
+import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.code import is_user_module
@@ -70,7 +73,7 @@ _NAMED_ANYWAY = frozenset({"summary"})
 _MAX_OBJECTS = MAX_PARTS
 _MAX_ITEMS = 50 * MAX_PARTS
 _MAX_OTHERS = 200
-_MAX_ROUNDS = 4
+_MAX_ROUNDS = 100
 
 
 class Walk:
@@ -258,7 +261,8 @@ class Walk:
         self.named |= read.attributes | (read.of_libraries & _NAMED_ANYWAY)
         self.guards.opaque |= bool(read.written)
         namespace = function.__globals__
-        if "keras" in self.named or "keras" in read.globals:
+        known = map(namespace.get, read.globals)
+        if "keras" in self.named or "keras" in read.of_libraries or any(map(_is_keras, known)):
             self._config()
         if any(not _is_library(namespace.get(root)) for root in read.roots):
             self.named |= {ANY}
@@ -279,6 +283,8 @@ class Walk:
             probe = functools.partial(hides_none, namespace, frozenset(hidden))
             self.guards.same.append((probe, True))
         for name in sorted(read.modules):
+            if name.startswith("."):
+                name = _resolved(name, namespace.get("__package__"))
             fetch = functools.partial(sys.modules.get, name, ABSENT)
             self._visit(Source("module", name, f"import {name}"), fetch, fetch())
         for i, name in enumerate(function.__code__.co_freevars):
@@ -341,7 +347,8 @@ class Walk:
             classes = (*value.__mro__, *classes)
         users = [cls for cls in classes if is_user_module(cls.__module__)]
         storage = storage_of(classes)
-        if not (users or storage or is_module or is_a(value, HOLDERS)):
+        holds = is_a(value, (*HOLDERS, tf.Module)) or bool(setting_names(type(value)))
+        if not (users or storage or is_module or holds):
             return
         self.guards.opaque |= self._objects_left < 0
         if self._objects_left < 0 or not self._is_new("object", id(value)):
@@ -363,7 +370,9 @@ class Walk:
                 self._count(weakref.ref(cls))
             held = vars(cls)
             wanted = {*self._wanted, *specials, *self._others(held, classes)}
-            for attribute in sorted(held.keys() & wanted - own.keys()):
+            # What a cached property depends on matters again when its value is deleted.
+            hidden = {n for n in own if not is_a(held.get(n), functools.cached_property)}
+            for attribute in sorted(held.keys() & wanted - hidden):
                 self._class_attribute(cls, attribute)
 
     def _held_by(
@@ -407,13 +416,31 @@ class Walk:
         self.guards.same.append((probe, probe()))
 
 
+def _is_keras(value: Any) -> bool:
+    """Returns whether a value is Keras, one of its modules, functions or classes."""
+    if is_a(value, ModuleType):
+        return value.__name__.partition(".")[0] == "keras"
+    is_named = is_a(value, (FunctionType, type)) and isinstance(value.__module__, str)
+    return is_named and value.__module__.partition(".")[0] == "keras"
+
+
+def _resolved(name: str, package: Any) -> str:
+    """Returns the absolute name of a module that is imported by a relative one."""
+    try:
+        return importlib.util.resolve_name(name, package)
+    except (AttributeError, ImportError):  # outside of a package the import fails
+        return name
+
+
 def _is_library(value: Any) -> bool:
     return is_a(value, ModuleType) and not is_user_module(value.__name__)
 
 
 def _is_state(value: Any) -> bool:
     """Returns whether a value is plain, or leads to user state."""
-    if is_content(value) or is_a(value, HOLDERS):
+    if is_content(value) or is_a(value, (*HOLDERS, tf.Tensor, tf.Variable)):
+        return True
+    if setting_names(type(value)):
         return True
     cls = value if is_a(value, type) else type(value)
     return is_user_module(cls.__module__) or any(True for _ in unwrapped(value))

@@ -86,6 +86,22 @@ table = {Key(2.0): 2.0, Key(7.0): 7.0}
 outer, tree, sub, odd, own = Outer(d), SimpleNamespace(q=p), Sub(), Odd(), WithPartial()
 name, names, path = "q", ["q", "k"], Path()
 
+class Chain:
+    def __init__(self): self.k = 2.0
+    def a(self): return self.b()
+    def b(self): return self.c()
+    def c(self): return self.d()
+    def d(self): return self.k
+
+class Cached:
+    def __init__(self): self.k = 2.0
+    @functools.cached_property
+    def w(self): return self.k * 3.0
+
+chain, cached, module = Chain(), Cached(), tf.Module()
+module.k, kind, fallback, computed = 2.0, "a", "a_rate", "more"
+rates, tensors = SimpleNamespace(a_rate=2.0), SimpleNamespace(w=tf.constant(2.0))
+
 def look(o):
     for each in names: o = getattr(o, each)
     return o
@@ -124,6 +140,16 @@ def look(o):
         ("return x * len(dir(p))", "p.more = 1"),
         ("return x * getattr(tree, name).k", "p.k = 7.0"),
         ("return x * look(tree)", "p.k = 7.0"),
+        ("return x * chain.a()", "chain.k = 7.0"),
+        ("return x * getattr(rates, kind + '_rate')", "rates.a_rate = 7.0"),
+        ("return x * getattr(rates, f'{kind}_rate')", "rates.a_rate = 7.0"),
+        ("return x * getattr(rates, fallback, 'none')", "rates.a_rate = 7.0"),
+        ("return x * getattr(rates, {'key': fallback}['key'])", "rates.a_rate = 7.0"),
+        ("return x * operator.attrgetter(kind + '_rate')(rates)", "rates.a_rate = 7.0"),
+        ("return x if hasattr(p, computed) else -x", "p.more = 1"),
+        ("return x * sum(vars(tensors).values())", "tensors.w = tf.constant(7.0)"),
+        ("return x * module.k", "module.k = 7.0"),
+        ("return x * cached.w", "cached.k = 7.0; del cached.w"),
         ("return x * sum(each.k for each in vars(tree).values())", "p.k = 7.0"),
         ("return x * dataclasses.asdict(outer)['inner']['k']", "d.k = 7.0"),
         ("return x * operator.attrgetter('q.k')(tree)", "p.k = 7.0"),

@@ -167,3 +167,20 @@ def test_what_an_optimizer_creates_in_its_first_step_is_no_change_of_the_users()
     optimizer.clipnorm = None  # and so as in the first call
     step(X)
     assert step.recorder.retrace_count == 1
+
+
+@pytest.mark.parametrize("named", ["keras.ops", "keras", "tf.keras.ops"])
+def test_a_setting_of_keras_is_read_by_whatever_is_named(named: str) -> None:
+    import keras
+
+    space = {"__name__": "__main__", "tf": tf, "keras": keras, "ops": keras.ops, "K": keras}
+    made = {"keras.ops": "ops.zeros(2)", "keras": "K.ops.zeros(2)"}.get(named, f"{named}.zeros(2)")
+    exec(f"def f(x):\n    return {made}", space)
+    f = nbfn.function(space["f"], autograph=False)
+    assert f(tf.constant(1.0)).dtype == f(tf.constant(1.0)).dtype == tf.float32
+    before = keras.config.floatx()
+    try:
+        keras.config.set_floatx("float64")
+        assert f(tf.constant(1.0)).dtype == tf.float64
+    finally:
+        keras.config.set_floatx(before)

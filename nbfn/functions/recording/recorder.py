@@ -30,7 +30,7 @@ from nbfn.functions.traces.created_variables import DeadStateError, check_state,
 from nbfn.functions.traces.key import key_of
 from nbfn.functions.traces.trace import Trace
 from nbfn.serial import serial
-from nbfn.site import Site, call_site
+from nbfn.site import Site, call_site, current_cell
 from nbfn.state.guarded import GuardedState
 from nbfn.text import reasons
 
@@ -431,7 +431,7 @@ class Recorder(Record):
     def _find_remedy(
         self, causes: tuple[Cause, ...], site: Site, wanted: Wanted
     ) -> Callable[[], Remedy | None]:
-        """Returns a function that returns the remedy; it searches for the function's name."""
+        """Returns a function that returns the remedy, after a search for the function's name."""
         called = Called(
             None,
             self.relaxing,
@@ -442,7 +442,11 @@ class Recorder(Record):
         )
         if wanted.context is not None and wanted.context.strategy is not None:
             return functools.partial(remedy_for, replace(called, unnamed=_UNDER_A_STRATEGY), causes)
-        return functools.partial(_named_remedy, called, self.reference_expression, causes)
+        find = functools.partial(_named_remedy, called, self.reference_expression, causes)
+        if current_cell() is None:
+            return find
+        remedy = find()  # its code names modules as the running cell does
+        return lambda: remedy
 
     @_harmless
     def compiled(self, trace: Trace, shapes: str, seconds: float) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dis
 import itertools
 from collections.abc import Sequence
 from dis import Instruction
 
 ANY = "*"
 _BY_TEXT = frozenset({"getattr", "hasattr", "attrgetter", "methodcaller", "__getattribute__"})
-_BY_NAME = _BY_TEXT - {"hasattr", "__getattribute__"}
+_BY_NAME = _BY_TEXT - {"__getattribute__"}
+_GETTERS = frozenset({"attrgetter", "methodcaller"})
 _ALL = frozenset({"vars", "dir", "__dict__", "asdict", "astuple"})
 _COPYING = frozenset({"copy", "dataclasses"})
 _COPIES = frozenset({"copy", "deepcopy", "replace"})
@@ -49,7 +51,8 @@ def dynamic(instructions: Sequence[Instruction], name: str) -> tuple[set[str], s
         elif each.argval in _BY_TEXT:
             attributes |= names
             if each.argval in _BY_NAME and name not in ("__getattr__", "__getattribute__"):
-                root = _root_of_unknown(instructions[i + 1 :])
+                position = 1 if each.argval in _GETTERS else 2
+                root = _root_of_unknown(instructions[i + 1 :], position)
                 if root is not None:
                     (roots if root else attributes).add(root or ANY)
     return attributes, roots
@@ -60,19 +63,33 @@ def _is_path(text: str) -> bool:
     return not text.startswith("__") and all(name.isidentifier() for name in text.split("."))
 
 
-def _root_of_unknown(rest: Sequence[Instruction]) -> str | None:
+def _root_of_unknown(rest: Sequence[Instruction], position: int) -> str | None:
     """Returns the object on which the following call looks up a computed name.
 
     Args:
         rest: The instructions after the function is loaded.
+        position: The position of the name among the arguments, from 1.
 
     Returns:
         The global; empty if it is something else; None if the name is a constant.
     """
-    given = list(itertools.takewhile(lambda each: not each.opname.startswith(_CALLS), rest))
+    if _is_constant_text(rest, position):
+        return None
+    given = itertools.takewhile(lambda each: not each.opname.startswith(_CALLS), rest)
     loads = [each for each in given if each.opname not in ("PUSH_NULL", "CACHE", "KW_NAMES")]
-    is_path = bool(loads) and loads[-1].opname in _NAMES
-    for each in loads[-1:] if is_path else loads[-2:]:  # with a default, or without
-        if each.opname == "LOAD_CONST" and isinstance(each.argval, str):
-            return None
     return str(loads[0].argval) if loads and loads[0].opname in _GLOBALS else ""
+
+
+def _is_constant_text(rest: Sequence[Instruction], position: int) -> bool:
+    """Returns whether an argument of the following call is a constant text and nothing else."""
+    depth, found = 0, False
+    for each in rest:
+        if each.opname.startswith(_CALLS) and each.arg == depth:
+            return found
+        # In an argument `a if b else c` both ends of the branch leave one value.
+        if each.opname == "JUMP_FORWARD" or (each.opname == "PUSH_NULL" and not depth):
+            continue
+        depth += dis.stack_effect(each.opcode, each.arg, jump=False)
+        if depth == position:  # the last instruction that leaves this depth has made the argument
+            found = each.opname == "LOAD_CONST" and isinstance(each.argval, str)
+    return False

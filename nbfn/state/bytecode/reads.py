@@ -108,7 +108,8 @@ def reads(
             elif is_attribute:
                 used_attributes[value].add(part_read(instructions, i))
             elif name == "IMPORT_NAME":
-                modules.add(value)
+                level = instructions[i - 2].argval  # the number of dots of a relative import
+                modules.add("." * level + value if isinstance(level, int) else value)
             elif name == "MATCH_CLASS":
                 # CPython loads the names of keyword patterns in the instruction before.
                 attributes |= set(instructions[i - 1].argval or ())
