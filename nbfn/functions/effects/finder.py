@@ -8,9 +8,11 @@ objects. No user code runs.
 from __future__ import annotations
 
 import ast
+import collections
 import functools
 import inspect
 import itertools
+import operator
 import os
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -45,8 +47,9 @@ Keywords = Mapping[str | None, AbstractValue]
 
 MAX_FUNCTIONS = 200
 _GENERATORS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
-_MUTABLE = (list, dict, set, bytearray, np.ndarray)
+_MUTABLE = (list, dict, set, bytearray, collections.deque, np.ndarray)
 _ARRAYS = (np.ndarray, np.generic)
+_SLOTS = types.MethodWrapperType | types.MethodDescriptorType | types.WrapperDescriptorType
 _STORES = "return the value, or use a tf.Variable"
 _CLOSED = (
     *(ast.Import, ast.ImportFrom, ast.ClassDef, ast.AsyncFunctionDef, ast.Raise),
@@ -138,7 +141,9 @@ class Finder:
             given: The values of its arguments, as far as known.
         """
         given = given or {}
-        key = (function.__code__, *((n, _identity(v)) for n, v in given.items()))
+        # Functions of one decorator share their code, and differ in what they close over.
+        closed = (id(each) for each in closure(function).values())
+        key = (function.__code__, *closed, *((n, _identity(v)) for n, v in given.items()))
         if key in self.seen:
             return
         self.seen[key] = (function, given)
@@ -231,8 +236,12 @@ class StatementWalk:
             case ast.FunctionDef() if node.name in self._finder.skipped_names:
                 pass
             case ast.FunctionDef() | ast.Lambda():
+                defaults = (*node.args.defaults, *node.args.kw_defaults)
+                yield from self.block([each for each in defaults if each is not None])
                 if isinstance(node, ast.FunctionDef):
-                    self.scope.assign(node.name, FUNCTION)
+                    for each in node.decorator_list:
+                        yield from self.visit(ast.copy_location(ast.Call(each, [], []), each))
+                    yield from self._assign(ast.copy_location(ast.Name(node.name), node), FUNCTION)
                 inner = self._inside(dict.fromkeys(parameters(node.args), UNKNOWN))
                 yield from inner.block(node.body if isinstance(node.body, list) else [node.body])
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
@@ -362,6 +371,7 @@ class StatementWalk:
 
     def _comprehension(self, node: Any) -> Iterator[Effect]:
         inner = self._inside({})
+        inner._shared = self._shared
         for each in node.generators:
             yield from inner._loop(node, each.target, each.iter)
             yield from inner.block(each.ifs)
@@ -451,7 +461,7 @@ class StatementWalk:
                 is_object = callable(inner) and is_user_module(type(inner).__module__)
                 is_bound = isinstance(getattr(inner, "__self__", None), _MUTABLE)
                 if is_function or is_object or is_bound or rules.is_traced_function(inner):
-                    yield from self._callable(node, inner, [], {})
+                    yield from self._callable(node, passed, [], {})
 
     def _method(self, node: ast.Call, owner: AbstractValue, name: str) -> Iterator[Effect]:
         """Yields the effects of a method whose owner is not a known object."""
@@ -474,7 +484,11 @@ class StatementWalk:
         self, node: ast.Call, value: Any, args: list[AbstractValue], keywords: Keywords
     ) -> Iterator[Effect]:
         """Yields the effects of calling an object."""
-        value, text = rules.wrapped(value), shown(node.func)
+        while isinstance(value, functools.partial):
+            args = [*map(known, value.args), *args]
+            keywords = {name: known(each) for name, each in value.keywords.items()} | {**keywords}
+            value = value.func
+        text = shown(node.func)
         if self._finder.skipped and plain_function(value) in self._finder.skipped:
             return
         is_method = isinstance(value, types.MethodType)
@@ -540,7 +554,8 @@ class StatementWalk:
         else:
             module = getattr(value, "__module__", None) or cls.__module__
             reason = rules.reason_of_module(module, text)
-            if isinstance(value, types.MethodWrapperType):  # as in `items.__setitem__(0, x)`
+            # As in `items.__setitem__(0, x)`, `list.append(items, x)`, `object.__setattr__(o, …)`.
+            if isinstance(value, _SLOTS | operator.methodcaller):
                 reason = Reason("unknown", f"calls {text}()")
             if reason is not None:
                 yield self._found(reason, node)

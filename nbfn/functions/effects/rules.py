@@ -211,6 +211,8 @@ def reason_of_function(value: Any, shown: str, *, is_own: bool) -> Reason | None
             return _of_library(value, shown, is_own=is_own)
         if module == "builtins":
             return _of_builtin(name, is_own=is_own)
+        if module == "_operator" and name in _IN_PLACE:
+            return Reason("write", f"calls {shown}()")
         return reason_of_module(module, shown)
     if is_tensor(owner):
         return reason_of_tensor_method(name)
@@ -351,9 +353,14 @@ def is_traced_function(value: Any) -> bool:
     return isinstance(value, kinds)
 
 
+_IN_PLACE = frozenset({"setitem", "delitem"}) | {
+    f"i{name}" for name in dir(operator) if hasattr(operator, f"__i{name.strip('_')}__")
+}
+"""Functions of `operator` that change their first argument."""
+
 _ITERATING = ("__iter__", "__next__", "__getitem__", "__len__")
 _OPERATORS: dict[type, tuple[str, ...]] = {
-    ast.Subscript: ("__getitem__",),
+    ast.Subscript: ("__getitem__", "__missing__"),
     ast.Compare: (*("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"), "__contains__"),
     ast.UnaryOp: ("__neg__", "__pos__", "__invert__", "__bool__", "__len__"),
     **dict.fromkeys((ast.For, ast.ListComp, ast.SetComp, ast.DictComp), _ITERATING),

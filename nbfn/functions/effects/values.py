@@ -202,6 +202,8 @@ def _joined(values: Iterable[AbstractValue]) -> AbstractValue:
 
 
 def _result_of(function: Any) -> AbstractValue:
+    if any(function is each for each in (type, getattr, max, min)):
+        return UNKNOWN  # an object that was there
     if isinstance(function, type):
         if issubclass(function, (int, float, bool, str, bytes)):
             return known(0)

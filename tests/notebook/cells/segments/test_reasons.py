@@ -150,6 +150,70 @@ def test_what_is_no_python(notebook, cell: str) -> None:
     assert (len(step.traces), step.hits) == (1, 2)
 
 
+LOGGED = """
+import functools, operator, collections
+from dataclasses import dataclass
+log, queue, kept = [], collections.deque(), []
+def quiet(z): return z * 3.0
+def noisy(z):
+    log.append(1)
+    return z * 2.0
+def note():
+    log.append(2)
+    return 1.0
+def keeping(function):
+    kept.append(function)
+    return function
+def deco(function):
+    @functools.wraps(function)
+    def wrapper(*args): return function(*args)
+    return wrapper
+first, second = deco(quiet), deco(noisy)
+def push(items, z):
+    items.append(1)
+    return z * 2.0
+pushing = functools.partial(push, log)
+class Counted:
+    n = 0
+    def go(self, z):
+        type(self).n += 1
+        return z * 2.0
+    def get(self): return log
+@dataclass(frozen=True)
+class Frozen:
+    n: int = 0
+counted, frozen = Counted(), Frozen()
+class Missing(dict):
+    def __missing__(self, key):
+        log.append(3)
+        return 2.0
+missing = Missing()
+"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return second(first(z))",
+        "return pushing(z)",
+        "return counted.go(z)",
+        "getattr(counted, 'get')().append(1); return z * 2.0",
+        "max(log, kept, key=len).append(1); return z * 2.0",
+        "list.append(log, 1); return z * 2.0",
+        "object.__setattr__(frozen, 'n', frozen.n + 1); return z * 2.0",
+        "operator.iadd(log, [1]); return z * 2.0",
+        "def inner(a=note()): return a\n    return z * inner()",
+        "@keeping\n    def inner(a): return a\n    return inner(z)",
+        "global queue\n    queue += [1]; return z * 2.0",
+        "return z * missing['k']",
+        "return sum(map(pushing, [z, z]))",
+    ],
+)
+def test_an_effect_of_a_helper_is_seen(notebook, body: str) -> None:
+    shown = "print(y, log, queue, len(kept), counted.n, frozen.n)"
+    notebook(f"{LOGGED}\ndef helper(z):\n    {body}", f"y = helper(x)\n{shown}")
+
+
 @pytest.mark.parametrize("store", ["a[noisy()] = 1", "a[noisy()] += 1", "del a[noisy()]"])
 def test_an_effect_in_the_index_of_a_store_is_seen(notebook, store: str) -> None:
     setup = f"""
