@@ -154,7 +154,8 @@ class CodeScope:
         value = self.value(node)
         if value.kind == "objects":
             return elements_of(value)
-        return value if value is TENSOR or value is FRESH else UNKNOWN
+        # A new container may hold what was there before.
+        return value if value is TENSOR else UNKNOWN
 
     def targets(
         self, target: ast.expr, iterated: ast.expr
@@ -181,7 +182,7 @@ class CodeScope:
 
     def _item(self, base: AbstractValue, index: ast.expr) -> AbstractValue:
         if base.kind != "objects":
-            return base if base is TENSOR or base is FRESH else UNKNOWN
+            return base if base is TENSOR else UNKNOWN
         found = []
         for each in base.objects:
             if type(each) in (list, tuple, dict) and isinstance(index, ast.Constant):

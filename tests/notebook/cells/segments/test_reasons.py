@@ -195,6 +195,9 @@ missing = Missing()
     "body",
     [
         "return second(first(z))",
+        "return {'a': quiet, 'b': noisy}['b'](z)",
+        "fns = [quiet, noisy]\n    for g in fns: z = g(z)\n    return z",
+        "ls = [log]; ls[0].append(1); return z * 2.0",
         "return pushing(z)",
         "return counted.go(z)",
         "getattr(counted, 'get')().append(1); return z * 2.0",
