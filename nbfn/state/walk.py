@@ -418,10 +418,12 @@ class Walk:
 
 def _is_keras(value: Any) -> bool:
     """Returns whether a value is Keras, one of its modules, functions or classes."""
+    name: object = None
     if is_a(value, ModuleType):
-        return value.__name__.partition(".")[0] == "keras"
-    is_named = is_a(value, (FunctionType, type)) and isinstance(value.__module__, str)
-    return is_named and value.__module__.partition(".")[0] == "keras"
+        name = value.__name__
+    elif is_a(value, (FunctionType, type)):
+        name = value.__module__
+    return isinstance(name, str) and name.partition(".")[0] == "keras"
 
 
 def _resolved(name: str, package: Any) -> str:

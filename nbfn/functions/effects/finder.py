@@ -239,8 +239,9 @@ class StatementWalk:
                 defaults = (*node.args.defaults, *node.args.kw_defaults)
                 yield from self.block([each for each in defaults if each is not None])
                 if isinstance(node, ast.FunctionDef):
-                    for each in node.decorator_list:
-                        yield from self.visit(ast.copy_location(ast.Call(each, [], []), each))
+                    for decorator in node.decorator_list:
+                        called = ast.copy_location(ast.Call(decorator, [], []), decorator)
+                        yield from self.visit(called)
                     yield from self._assign(ast.copy_location(ast.Name(node.name), node), FUNCTION)
                 inner = self._inside(dict.fromkeys(parameters(node.args), UNKNOWN))
                 yield from inner.block(node.body if isinstance(node.body, list) else [node.body])
@@ -486,7 +487,10 @@ class StatementWalk:
         """Yields the effects of calling an object."""
         while isinstance(value, functools.partial):
             args = [*map(known, value.args), *args]
-            keywords = {name: known(each) for name, each in value.keywords.items()} | {**keywords}
+            bound: dict[str | None, AbstractValue] = {
+                n: known(v) for n, v in value.keywords.items()
+            }
+            keywords = bound | {**keywords}
             value = value.func
         text = shown(node.func)
         if self._finder.skipped and plain_function(value) in self._finder.skipped:
