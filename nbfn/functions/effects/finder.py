@@ -487,10 +487,10 @@ class StatementWalk:
         """Yields the effects of calling an object."""
         while isinstance(value, functools.partial):
             args = [*map(known, value.args), *args]
-            bound: dict[str | None, AbstractValue] = {
+            named: dict[str | None, AbstractValue] = {
                 n: known(v) for n, v in value.keywords.items()
             }
-            keywords = bound | {**keywords}
+            keywords = named | {**keywords}
             value = value.func
         text = shown(node.func)
         if self._finder.skipped and plain_function(value) in self._finder.skipped:
