@@ -440,7 +440,7 @@ class StatementWalk:
             yield from self._callable(node, function, args, keywords)
         if owner is not None and is_method:
             yield from self._method(node, owner, node.func.attr)  # type: ignore[attr-defined]
-        elif called.kind in ("unknown", "fresh", "tensor") and self._finder.strict:
+        elif called is UNKNOWN and self._finder.strict:
             yield self._effect("unknown", node, f"calls {shown(node.func)}, which is not known yet")
 
     def _given(self, node: ast.Call) -> tuple[list[AbstractValue], Keywords]:
