@@ -353,8 +353,8 @@ def is_traced_function(value: Any) -> bool:
     return isinstance(value, kinds)
 
 
-_IN_PLACE = frozenset({"setitem", "delitem"}) | {
-    f"i{name}" for name in dir(operator) if hasattr(operator, f"__i{name.strip('_')}__")
+_IN_PLACE = frozenset({"setitem", "delitem", "iconcat"}) | {
+    name for name in dir(operator) if name[:1] == "i" and hasattr(operator, f"__{name[1:]}__")
 }
 """Functions of `operator` that change their first argument."""
 

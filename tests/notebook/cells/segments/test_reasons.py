@@ -153,7 +153,7 @@ def test_what_is_no_python(notebook, cell: str) -> None:
 LOGGED = """
 import functools, operator, collections
 from dataclasses import dataclass
-log, queue, kept = [], collections.deque(), []
+log, queue, kept, counts = [], collections.deque(), [], {}
 def quiet(z): return z * 3.0
 def noisy(z):
     log.append(1)
@@ -205,6 +205,7 @@ missing = Missing()
         "list.append(log, 1); return z * 2.0",
         "object.__setattr__(frozen, 'n', frozen.n + 1); return z * 2.0",
         "operator.iadd(log, [1]); return z * 2.0",
+        "operator.ior(counts, {len(counts): 1}); return z * 2.0",
         "def inner(a=note()): return a\n    return z * inner()",
         "@keeping\n    def inner(a): return a\n    return inner(z)",
         "global queue\n    queue += [1]; return z * 2.0",
@@ -213,7 +214,7 @@ missing = Missing()
     ],
 )
 def test_an_effect_of_a_helper_is_seen(notebook, body: str) -> None:
-    shown = "print(y, log, queue, len(kept), counted.n, frozen.n)"
+    shown = "print(y, log, queue, len(kept), counts, counted.n, frozen.n)"
     notebook(f"{LOGGED}\ndef helper(z):\n    {body}", f"y = helper(x)\n{shown}")
 
 
