@@ -29,7 +29,8 @@ def is_user_module(module: Any) -> bool:
         return True
     if not isinstance(module, str) or module.split(".")[0] in _OTHERS:
         return False
-    return _is_outside_libraries(module)
+    # Libraries stay in `sys.modules`; users load files and make modules beside it.
+    return module not in sys.modules or _is_outside_libraries(module)
 
 
 @functools.lru_cache(1024)

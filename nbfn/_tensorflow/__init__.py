@@ -12,6 +12,7 @@ from nbfn._tensorflow.autograph.redefinition import discard_conversion, renew_pa
 from nbfn._tensorflow.autograph.source_map import (
     Conversion,
     call_as_here,
+    converted_from,
     leave_alone,
     original_line,
     origins,

@@ -7,7 +7,7 @@ AutoGraph treats TensorFlow's library in the same way: it converts functions pas
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
 from nbfn._tensorflow.autograph import conversion
@@ -21,6 +21,7 @@ _KNOWN = all(hasattr(_api, name) for name in ("converted_call", "converter")) an
     hasattr(_ag_ctx, name) for name in ("ControlStatusCtx", "Status", "control_status_ctx")
 )
 _status: Any = _ag_ctx.Status if _KNOWN else None
+_CONVERTED_CALL = getattr(getattr(_api, "converted_call", None), "__code__", None)
 
 
 def leave_alone(package: str) -> None:
@@ -75,6 +76,21 @@ class Conversion:
             )
             call: Any = _api.converted_call
             return call(fn, tuple(args), dict(kwargs), options=options)
+
+
+def converted_from(frame: FrameType) -> Any:
+    """Returns the user function whose converted code a frame begins to run.
+
+    Returns:
+        None if AutoGraph does not run the frame, or if the internals are missing.
+    """
+    caller = frame.f_back
+    if caller is None or not _KNOWN or caller.f_code is not _CONVERTED_CALL:
+        return None
+    # `converted_call` names the function it converts so (TensorFlow 2.19 to 2.21).
+    entity = caller.f_locals.get("target_entity")
+    function = getattr(entity, "__func__", entity)
+    return function if hasattr(function, "__code__") else None
 
 
 def origins(code: CodeType) -> set[tuple[str, int]]:

@@ -15,7 +15,7 @@ import itertools
 import operator
 import os
 import types
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from nbfn import _tensorflow
 from nbfn.code import closure, is_user_module, names_in_code, plain_function
 from nbfn.functions.effects import rules
 from nbfn.functions.effects.rules import Reason
@@ -35,7 +36,6 @@ from nbfn.functions.effects.values import (
     UNKNOWN,
     AbstractValue,
     CodeScope,
-    elements_of,
     is_of_a_library,
     known,
     names_of_function,
@@ -50,6 +50,8 @@ _GENERATORS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GEN
 _MUTABLE = (list, dict, set, bytearray, collections.deque, np.ndarray)
 _ARRAYS = (np.ndarray, np.generic)
 _SLOTS = types.MethodWrapperType | types.MethodDescriptorType | types.WrapperDescriptorType
+_OF_EAGER_TENSORS = ("__class__", "device")
+_OF_ARRAYS = ("write", "scatter", "split", "unstack")
 _STORES = "return the value, or use a tf.Variable"
 _CLOSED = (
     *(ast.Import, ast.ImportFrom, ast.ClassDef, ast.AsyncFunctionDef, ast.Raise),
@@ -206,6 +208,8 @@ class StatementWalk:
             case _ if isinstance(node, _CLOSED):
                 return
             case ast.Assign() | ast.AnnAssign() | ast.NamedExpr():
+                if self.is_own and isinstance(node, ast.AnnAssign):  # a function evaluates none
+                    yield from self.visit(node.annotation)
                 if node.value is not None:
                     yield from self.visit(node.value)
                     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
@@ -221,7 +225,9 @@ class StatementWalk:
                 self._shared |= set(node.names)
             case ast.For():
                 yield from self._loop(node, node.target, node.iter)
-                yield from self.block([*node.body, *node.orelse])
+                yield from self._turns(lambda: self.block([*node.body, *node.orelse]))
+            case ast.While():
+                yield from self._turns(lambda: self._children(node))
             case ast.If() if not self._finder.strict:
                 made = _made_once(node.test)
                 for each in self._children(node):
@@ -233,6 +239,10 @@ class StatementWalk:
                 yield from self.block(node.body)
             case ast.Assert():
                 yield from self.visit(node.test)
+            case ast.Expr(ast.Call(ast.Attribute(_, name) as method)) if name in _OF_ARRAYS:
+                yield from self.visit(node.value)
+                if self._finder.strict:  # an eager TensorArray changes itself
+                    yield self._effect("write", method, f"calls {shown(method)}()")
             case ast.FunctionDef() if node.name in self._finder.skipped_names:
                 pass
             case ast.FunctionDef() | ast.Lambda():
@@ -254,26 +264,40 @@ class StatementWalk:
                     yield self._effect("unknown", node, "catches errors")
                 yield from self._children(node)
 
+    def _turns(self, turn: Callable[[], Iterator[Effect]]) -> Iterator[Effect]:
+        """Yields the effects of a loop's turns: the first may give names other values."""
+        before = dict(self.scope.own)
+        yield from turn()
+        now = self.scope.own
+        if self._finder.strict and any(now[name] is not before[name] for name in before):
+            yield from turn()
+
     def _children(self, node: ast.AST) -> Iterator[Effect]:
         """Yields the effects in the children of a node, and of applying the node to them."""
         for child in ast.iter_child_nodes(node):
             yield from self.visit(child)
+        if self._finder.strict and self._asks_what_a_tensor_is(node):
+            yield self._effect("value", node, "asks what a tensor is")
         if isinstance(node, ast.Attribute):
             yield from self._property(node)
         elif isinstance(node, ast.BinOp | ast.Subscript | ast.Compare | ast.UnaryOp):
-            if isinstance(node, ast.Subscript) and self.scope.value(node.value).is_one_of(
-                os.environ
-            ):
+            operands = [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr)]
+            values = [owner for each in operands for owner in self.scope.value(each).objects]
+            if any(owner is os.environ for owner in values) and isinstance(node, ast.Subscript):
                 yield self._found(rules.ENVIRONMENT, node)
-            for child in ast.iter_child_nodes(node):
-                if isinstance(child, ast.expr):
-                    yield from self._operators(node, self.scope.value(child))
-        elif isinstance(node, ast.If | ast.IfExp | ast.While | ast.BoolOp):
-            for child in node.values if isinstance(node, ast.BoolOp) else [node.test]:
-                for owner in self.scope.value(child).objects:
-                    yield from self._special(node, owner)
+            if self.is_own and any(isinstance(owner, _ARRAYS) for owner in values):
+                yield self._effect("value", node, "computes with a NumPy array")
         if self.is_own and isinstance(node, ast.BinOp) and self._formats(node):
             yield self._effect("value", node, "formats a string")
+
+    def _asks_what_a_tensor_is(self, node: ast.AST) -> bool:
+        """Returns whether the answer may differ for a symbolic tensor, also for its identity."""
+        if isinstance(node, ast.Attribute):
+            return node.attr in _OF_EAGER_TENSORS and self.scope.value(node.value) is TENSOR
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Is | ast.IsNot):
+            parts = [self.scope.value(each) for each in (node.left, *node.comparators)]
+            return all(each is TENSOR for each in parts)
+        return False
 
     def _formats(self, node: ast.BinOp) -> bool:
         """Returns whether this is ``%`` formatting of a string."""
@@ -342,7 +366,8 @@ class StatementWalk:
         mutable = any(isinstance(each, _MUTABLE) for each in value.objects)
         if mutable or shared or (value is FRESH and self.is_own):
             yield self._effect("write", node, f"changes `{node.target.id}` in place")
-        yield from self._operators(node, value)
+        if self.is_own and any(isinstance(each, _ARRAYS) for each in value.objects):
+            yield self._effect("value", node, "computes with a NumPy array")
         yield from self._assign(node.target, value if value.is_constant else TENSOR)
 
     def _loop(self, node: ast.AST, target: ast.expr, iterated: ast.expr) -> Iterator[Effect]:
@@ -354,8 +379,6 @@ class StatementWalk:
                 yield self._found(rules.GOES_THROUGH_DATA, node)
             elif hasattr(type(each), "__next__"):
                 yield self._effect("read", node, "takes from an iterator")
-            elif is_user_module(type(each).__module__):
-                yield from self._operators(node, known(each))
 
     def _enter(self, node: ast.With, item: ast.withitem) -> Iterator[Effect]:
         yield from self.visit(item.context_expr)
@@ -398,20 +421,6 @@ class StatementWalk:
                 yield self._effect("number", node, "uses a NumPy array")
             elif "__getattr__" in vars(cls) and is_user_module(cls.__module__):
                 yield self._effect("unknown", node, f"looks up attributes of a {cls.__name__}")
-
-    def _operators(self, node: ast.AST, value: AbstractValue) -> Iterator[Effect]:
-        """Yields the effects of operators that user classes define."""
-        for owner in value.objects:
-            if self.is_own and isinstance(owner, _ARRAYS):
-                yield self._effect("value", node, "computes with a NumPy array")
-            else:
-                yield from self._special(node, owner)
-
-    def _special(self, node: ast.AST, owner: Any) -> Iterator[Effect]:
-        """Yields the effects of the special methods that an expression or statement calls."""
-        if not isinstance(owner, types.ModuleType | types.FunctionType | type):
-            for method in rules.special_methods(type(owner), type(node)):
-                yield from self._function(node, method, [known(owner)])
 
     # Calls --------------------------------------------------------------------------------
 
@@ -520,9 +529,6 @@ class StatementWalk:
         if reason is not None:
             yield self._found(reason, node)
         elif _is_builtin(value):
-            given = *args, *keywords.values(), known(getattr(value, "__self__", None))
-            for owner in {id(o): o for v in given for o in _and_held(v)}.values():
-                yield from self._special(node, owner)
             if value is not next and any(map(_may_be_iterator, (*args, *keywords.values()))):
                 yield self._effect("read", node, "takes from an iterator")
             if self._finder.strict and _may_differ_in_graph(value, node, args):
@@ -573,8 +579,6 @@ class StatementWalk:
     ) -> Iterator[Effect]:
         """Yields the effects of a user function."""
         while hasattr(function, "__wrapped__") and not _has_user_code(function):
-            for inner in _dispatched_to(function):
-                yield from self._function(node, inner, ())
             function = function.__wrapped__
         code = function.__code__
         given = dict(zip(code.co_varnames[: code.co_argcount], args, strict=False))
@@ -604,7 +608,12 @@ def _is_iterator(args: Sequence[AbstractValue]) -> bool:
 
 def _may_differ_in_graph(value: Any, node: ast.Call, args: Sequence[AbstractValue]) -> bool:
     """Returns whether a builtin may answer differently for a symbolic tensor."""
-    if value not in (type, hasattr, getattr) or not args or args[0] is not TENSOR:
+    if not args or args[0] is not TENSOR:
+        return False
+    if value is isinstance and len(args) > 1:
+        kinds = [each if isinstance(each, tuple) else (each,) for each in args[1].objects]
+        return not kinds or any(_tensorflow.EagerTensor in each for each in kinds)
+    if value not in (type, hasattr, getattr):
         return False
     name = node.args[1] if len(node.args) > 1 else None
     return not (isinstance(name, ast.Constant) and hasattr(tf.Tensor, str(name.value)))
@@ -613,12 +622,6 @@ def _may_differ_in_graph(value: Any, node: ast.Call, args: Sequence[AbstractValu
 def _may_be_iterator(value: AbstractValue) -> bool:
     """Returns whether a value is known to be an iterator, which can be read only once."""
     return any(hasattr(type(each), "__next__") for each in value.objects)
-
-
-def _and_held(value: AbstractValue) -> Iterator[Any]:
-    """Yields the objects that a value may be and their elements, which sorting compares."""
-    yield from value.objects
-    yield from elements_of(value).objects
 
 
 def _is_of_library(value: Any) -> bool:
@@ -632,24 +635,13 @@ def _init_of(cls: type) -> types.FunctionType | None:
     for base in cls.__mro__:
         for name in ("__init__", "__post_init__") if is_user_module(base.__module__) else ():
             found = vars(base).get(name)
-            if isinstance(found, types.FunctionType) and not _is_generated(found):
+            if isinstance(found, types.FunctionType) and not is_generated(found):
                 return found
     return None
 
 
-def _dispatched_to(function: types.FunctionType) -> list[types.FunctionType]:
-    """Returns the user functions that ``singledispatch`` or its method form chooses from."""
-    # The function that `singledispatchmethod.__get__` makes closes over `self` (CPython 3.11).
-    chooser: Any = closure(function).get("self")
-    is_method = isinstance(chooser, functools.singledispatchmethod)
-    registry = getattr(chooser.dispatcher if is_method else function, "registry", None)
-    every = registry.values() if isinstance(registry, MappingProxyType) else ()
-    return [
-        each for each in every if isinstance(each, types.FunctionType) and _is_user_function(each)
-    ]
-
-
-def _is_generated(function: types.FunctionType) -> bool:
+def is_generated(function: types.FunctionType) -> bool:
+    """Returns whether ``dataclasses`` has made a function."""
     # `dataclasses` compiles its methods with `exec` of a text (CPython 3.11).
     return function.__code__.co_filename.startswith("<string>")
 

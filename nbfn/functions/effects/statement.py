@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import CodeType
 from typing import Any
 
 import tensorflow as tf
 
 from nbfn.functions.effects.finder import Finder, StatementWalk
+from nbfn.functions.effects.monitor import TraceMonitor
 from nbfn.functions.effects.values import (
     TENSOR,
     AbstractValue,
@@ -69,6 +71,30 @@ def judged(node: ast.stmt, namespace: Mapping[str, Any], tapes: frozenset[str]) 
     if not _has_tensor(node, before, read):
         return Verdict(NO_TENSOR)
     return Verdict(None, frozenset(finder.reads))
+
+
+def monitor_of(
+    nodes: Sequence[ast.stmt],
+    own: CodeType,
+    namespace: Mapping[str, Any],
+    before: Mapping[str, Any],
+    writes: Sequence[str],
+) -> TraceMonitor:
+    """Builds the monitor of a trace of statements that Python has just run.
+
+    Args:
+        nodes: The statements.
+        own: The code of the function that is traced.
+        namespace: The namespace of the cell, after the run.
+        before: The values that the statements read, before the run.
+        writes: The names that they write.
+    """
+    names = {**namespace, **before}
+    finder = Finder(namespace)
+    walk = StatementWalk(CodeScope(names_in(names, {})), finder, is_own=True)
+    for _ in walk.block(nodes):  # only for the functions that it meets
+        pass
+    return TraceMonitor(finder, own, names, writes)
 
 
 def _has_tensor(node: ast.stmt, scope: CodeScope, read: Sequence[AbstractValue]) -> bool:

@@ -136,7 +136,10 @@ class CodeScope:
                 return FUNCTION
             case ast.Call():
                 called = self.value(node.func)
-                return TENSOR if called is TENSOR else _joined(map(_result_of, called.objects))
+                if called is TENSOR:
+                    return TENSOR
+                default = [self.value(each) for each in node.args[1:2]]
+                return _joined(_result_of(each, default) for each in called.objects)
             case ast.BinOp() | ast.UnaryOp() | ast.Compare() | ast.JoinedStr():
                 return TENSOR
         return FRESH  # lists, dicts, sets, comprehensions
@@ -183,6 +186,8 @@ class CodeScope:
     def _item(self, base: AbstractValue, index: ast.expr) -> AbstractValue:
         if base.kind != "objects":
             return base if base is TENSOR else UNKNOWN
+        if isinstance(index, ast.Slice):
+            return base  # has some of its elements
         found = []
         for each in base.objects:
             if type(each) in (list, tuple, dict) and isinstance(index, ast.Constant):
@@ -202,7 +207,13 @@ def _joined(values: Iterable[AbstractValue]) -> AbstractValue:
     return UNKNOWN if found is None else found
 
 
-def _result_of(function: Any) -> AbstractValue:
+def _result_of(function: Any, default: Iterable[AbstractValue]) -> AbstractValue:
+    """Returns the value of a call.
+
+    Args:
+        function: What is called.
+        default: The second argument, if there is one.
+    """
     if any(function is each for each in (type, getattr, max, min)):
         return UNKNOWN  # an object that was there
     if isinstance(function, type):
@@ -210,8 +221,13 @@ def _result_of(function: Any) -> AbstractValue:
             return known(0)
         return TENSOR if issubclass(function, _TENSORS) else FRESH
     owner = getattr(function, "__self__", None)
-    if isinstance(owner, dict) and getattr(function, "__name__", "") in ("get", "values", "items"):
-        return _elements_of(list(owner.values()))
+    name = getattr(function, "__name__", "")
+    if isinstance(owner, dict) and name in ("keys", "values", "items"):
+        return known(list(getattr(dict, name)(owner)))
+    if isinstance(owner, dict) and name == "get":
+        return _joined((_elements_of(owner), *default))
+    if isinstance(owner, list | dict | set) and name == "copy":
+        return known(owner)
     cls = function if isinstance(function, types.FunctionType) else type(function)
     module = getattr(function, "__module__", None) or cls.__module__
     if package(module) in LIBRARIES or is_of_a_library(type(owner)):

@@ -151,6 +151,8 @@ class OutputContract:
             return self._tensor(name, made, left)
         if made is left and (is_tensor(left) or not isinstance(left, _CONSTANTS + _CONTAINERS)):
             return _object(name, left)
+        if made is left and isinstance(left, _CONTAINERS) and not _is_constant(left):
+            raise _broken(name, "as an object that was there")
         if is_tensor(made) or is_tensor(left) or type(made) is not type(left):
             raise _broken(name, f"as {_a(left)}")
         if isinstance(left, _CONSTANTS):
@@ -194,6 +196,13 @@ class OutputContract:
         if make is None:
             raise _broken(name, f"as {_a(left)}")
         return lambda _, __, values: make([values[number] for number in numbers])
+
+
+def _is_constant(value: Any) -> bool:
+    """Returns whether a value is a nest of tuples of constants, whose identity does not matter."""
+    if type(value) is tuple:
+        return all(map(_is_constant, value))
+    return isinstance(value, _CONSTANTS)
 
 
 def _object(name: str, left: Any) -> Build:

@@ -19,6 +19,8 @@ import numpy as np
 from nbfn import _tensorflow
 from nbfn.errors import NbfnError, NbfnWarning
 from nbfn.functions.checking.check import Check
+from nbfn.functions.effects.monitor import StoppedTraceError, TraceMonitor
+from nbfn.functions.effects.statement import monitor_of
 from nbfn.functions.effects.values import is_tensor, is_variable
 from nbfn.functions.segments.body import Surroundings as Surroundings
 from nbfn.functions.segments.body import function_of
@@ -169,8 +171,13 @@ class Segment:
             traced = self.function = self._made(parameters, surroundings)
             self._parameters, self._arrays = parameters, arrays
             self._recipes.clear()
+        nodes = [each.node for each in self.statements]
+        code = traced.python_function.__code__
+        monitor = monitor_of(nodes, code, surroundings.namespace, before, self.writes)
         try:
-            self._trace(traced, arguments, after)
+            self._trace(traced, arguments, after, monitor)
+        except StoppedTraceError as stopped:
+            raise NotKeptError(stopped.reason, line=stopped.line) from None
         finally:
             self._contract = None
             for trace in traced.traces:
@@ -179,7 +186,11 @@ class Segment:
             traced.evict_unusable(has_traced=True)
 
     def _trace(
-        self, traced: TracedFunction, arguments: Mapping[str, Any], after: Mapping[str, Any]
+        self,
+        traced: TracedFunction,
+        arguments: Mapping[str, Any],
+        after: Mapping[str, Any],
+        monitor: TraceMonitor,
     ) -> None:
         trace: Trace | None = None
         is_made = False
@@ -191,7 +202,7 @@ class Segment:
                 given = known.concrete_function.structured_input_signature[0]
                 traced.evict(known)
             try:
-                with _quietly() as printed:
+                with _quietly() as printed, monitor.inspecting():
                     trace = traced.trace_eager_call(given, self._of_numbers(traced, given))
                 is_made = True
             except NbfnError:
