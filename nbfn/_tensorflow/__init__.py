@@ -79,7 +79,7 @@ from nbfn._tensorflow.graphs.variables import (
     user_line,
     users_line,
 )
-from nbfn._tensorflow.graphs.wrappers import WRAPPERS, unwrapped
+from nbfn._tensorflow.graphs.wrappers import WRAPPERS, ignored_attributes, unwrapped
 from nbfn._tensorflow.running.cancellation import (
     CAN_CANCEL,
     Cancellation,

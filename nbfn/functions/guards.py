@@ -238,7 +238,7 @@ class Guards:
         at_graph_time: Collection[Callable[..., Any]],
         draws: bool = False,
     ) -> None:
-        """Exempts what a new trace does not depend on.
+        """Exempts what a new trace does not depend on, and notes what its code has filled in.
 
         This is what the traced code itself has changed, what the trace reads again at each call,
         and what Python reads at graph time. An item that the code created counts as read: looking
@@ -262,7 +262,8 @@ class Guards:
             # What is no longer read, because the code has cached a value that depends on it, is
             # read again when the cache is cleared.
             changed = {s for s in changed_by_code(made_in.fingerprints, now) if s in now}
-            made_in.exempt_sources(free | changed)
+            made_in.exempt_sources(free)
+            made_in.note_changes(changed - free, now)
             graph_time = self._graph_time.and_of(at_graph_time)
             if graph_time != self._graph_time:
                 self._graph_time, self._own = graph_time, _NOTHING
@@ -288,7 +289,7 @@ class Guards:
         """Returns the state with these fingerprints; a new one if there is none."""
         with self._lock:
             for state in reversed(self._states.values()):
-                if state.fingerprints == state._guarded(fingerprints):
+                if state.fingerprints == state.as_before(fingerprints):
                     return state
             if len(self._states) >= _MAX_STATES:
                 self._states.clear()

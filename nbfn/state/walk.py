@@ -60,6 +60,8 @@ from nbfn.state.values.introspection import (
 from nbfn.state.values.random_numbers import is_drawn_from
 from nbfn.state.values.referents import HOLDERS, leads, names_in, storage_of
 from nbfn.state.values.settings import (
+    COMPILED,
+    STEPS,
     Settings,
     config_checks,
     part_name,
@@ -70,6 +72,10 @@ from nbfn.state.values.unwrapping import PARTIALS, fingerprint_of_functions, unw
 
 # `tf.summary` writes with the caller's writer, which `functions/traces/context.py` then reads.
 _NAMED_ANYWAY = frozenset({"summary"})
+_OF_MODULES = frozenset(
+    {"variables", "trainable_variables", "non_trainable_variables", "submodules"}
+)
+"""Properties of ``tf.Module`` that collect from all attributes."""
 _MAX_OBJECTS = MAX_PARTS
 _MAX_ITEMS = 50 * MAX_PARTS
 _MAX_OTHERS = 200
@@ -243,6 +249,7 @@ class Walk:
             if self._is_new("code", id(each)):
                 self._names_of(each, f"{route}/{i}")
             self._held_by(name, f"{route}/{i}", weakref.ref(each), vars(each), self._wanted)
+            self._count(weakref.ref(each))
 
     def _probe_code(self, name: str, route: str, function: FunctionType) -> None:
         """Adds checks of the code and the defaults, which are in the function's fingerprint."""
@@ -304,7 +311,8 @@ class Walk:
             return
         self._objects_left -= 1
         self._config()
-        settings = Settings(value, names)
+        compiled = () if STEPS.isdisjoint(self._wanted) else COMPILED
+        settings = Settings(value, (*names, *compiled))
         known, here = self.guards.fingerprints, Source("setting", name, route)
         for each, plain in settings.plain.items():
             known[self._setting(here, value, each)] = fingerprint(plain)
@@ -356,9 +364,9 @@ class Walk:
         self._objects_left -= 1
         holder = reference_to(value) or fetch
         own = {} if is_class else own_attributes(value)
-        self._held_by(
-            name, route, holder, own, [*self._wanted, *storage, *self._others(own, classes)]
-        )
+        every = _parts_of_module(value, own) if not _OF_MODULES.isdisjoint(self._wanted) else ()
+        read = [*self._wanted, *storage, *self._others(own, classes), *every]
+        self._held_by(name, route, holder, own, read)
         # A new attribute, which may hide one of the class, changes the count.
         self._count(holder, weakref.ref(type(value)) if users else None)
         specials = self._specials
@@ -414,6 +422,13 @@ class Walk:
     def _count(self, holder: Fetch, cls: Fetch | None = None) -> None:
         probe = functools.partial(count_attributes, holder, cls)
         self.guards.same.append((probe, probe()))
+
+
+def _parts_of_module(value: Any, own: Iterable[str]) -> list[str]:
+    """Returns the attributes in which a ``tf.Module`` looks for its variables and submodules."""
+    if not is_a(value, tf.Module):
+        return []
+    return [name for name in own if name not in _tensorflow.ignored_attributes(type(value))]
 
 
 def _is_keras(value: Any) -> bool:

@@ -26,3 +26,8 @@ def unwrapped(value: Any) -> Any:
             break
         value = inner
     return value
+
+
+def ignored_attributes(cls: type) -> frozenset[str]:
+    """Returns the attributes in which a ``tf.Module`` does not look for variables; maybe none."""
+    return getattr(cls, "_TF_MODULE_IGNORED_PROPERTIES", frozenset())

@@ -103,10 +103,11 @@ def call_traced(
     # A symbolic tensor, unlike an eager one, has no attribute `numpy` (TensorFlow 2.21).
     if any(not hasattr(each, "numpy") for each in trace.concrete.captured_inputs):
         return once.finish(trace)  # it captures tensors of the surrounding graph
-    changed = state.changes(reads().fingerprints)
+    after = reads().fingerprints
+    changed = state.changes(after)
     if unasked is not None and (changed or now.opaque or random_state() != before):
         return once.finish(trace)  # it has Python effects, so it runs as Python each time
-    state.exempt_sources(source for source, _ in changed)
+    state.note_changes([source for source, _ in changed if source in after], after)
     made = _Kept(trace, place, state)
     with _lock:
         if trace.concrete.captured_inputs:

@@ -31,7 +31,7 @@ MAX_DEPTH = 32
 _PLAIN_PER_PART = 5
 """Number of plain items or keys in one container that count as one part, as they cost little."""
 
-_LITERALS = frozenset({bool, int, str, bytes, type(None), type(...), range})
+_LITERALS = frozenset({bool, int, str, bytes, type(None), type(...)})
 _PLAIN = frozenset({bool, int, float, str, bytes, type(None)})
 # Compared by text, because 0.0 equals -0.0 and NaN does not equal itself; made by the base class,
 # because a subclass may override the method.
@@ -40,6 +40,7 @@ _TEXTS: dict[type, Any] = {
     float: float.__repr__,
     complex: complex.__repr__,
     str: str.__str__,
+    range: range.__repr__,  # ranges of the same numbers are equal, and may differ in `stop`
     PurePath: PurePath.__str__,
 }
 _SEQUENCES = (list, tuple, deque)
@@ -132,7 +133,9 @@ def is_immutable(value: Any) -> bool:
     kind = type(value)
     if kind is tuple:
         return len(value) <= 100 and all(map(is_immutable, value))
-    return kind in _LITERALS or kind in (float, complex) or is_a(value, np.generic)
+    if is_a(value, np.generic):
+        return not is_a(value, np.void)  # an item of a structured array may be assigned to
+    return kind in _LITERALS or kind in (float, complex, range)
 
 
 def is_content(value: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import enum
 import functools
 import gc
 import operator
@@ -14,6 +15,8 @@ from contextvars import ContextVar
 from types import BuiltinMethodType, FunctionType, MappingProxyType, ModuleType, SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 from nbfn.state.values.fingerprints import ABSENT
 from nbfn.state.values.introspection import Fetch
 
@@ -23,6 +26,7 @@ HOLDERS = (SimpleNamespace, argparse.Namespace, threading.local)
 _STORAGE: dict[type, str] = {
     **dict.fromkeys((UserDict, UserList, UserString), "data"),
     ChainMap: "maps",
+    enum.Enum: "_value_",
     **dict.fromkeys(
         (weakref.WeakKeyDictionary, weakref.WeakValueDictionary, weakref.WeakSet), "data"
     ),
@@ -37,6 +41,12 @@ def _behind(view: Any) -> Any:
     return next(iter(gc.get_referents(view)), ABSENT)
 
 
+def _function_in(value: Any) -> Any:
+    """Returns the function of a `numpy.frompyfunc` or `cmp_to_key`, which no attribute exposes."""
+    held = gc.get_referents(value)
+    return next((each for each in held if isinstance(each, FunctionType)), ABSENT)
+
+
 def _bound_to(method: Any) -> Any:
     return ABSENT if isinstance(method.__self__, ModuleType) else method.__self__
 
@@ -46,6 +56,8 @@ _LEADS: dict[tuple[type, ...], tuple[str, Callable[[Any], Any]]] = {
     (weakref.ref,): ("()", weakref.ref.__call__),
     (ContextVar,): (".get()", lambda variable: variable.get(None)),
     (BuiltinMethodType, type([].__len__)): (".__self__", _bound_to),
+    (np.vectorize,): (".pyfunc", lambda value: value.pyfunc),
+    (np.ufunc, type(functools.cmp_to_key(operator.sub))): ("()", _function_in),
     (defaultdict,): (".default_factory", lambda value: value.default_factory),
     (functools.singledispatchmethod,): (".dispatcher", lambda method: method.dispatcher),
     # What `functools.singledispatch` chooses from.

@@ -46,6 +46,10 @@ _INTERNAL = frozenset(
 No call depends on them, and Keras changes them while it traces.
 """
 
+COMPILED = ("_compile_loss", "_compile_metrics")
+"""What ``compile`` sets, and the steps of ``fit`` use (Keras 3.15)."""
+STEPS = frozenset({"compute_loss", "compute_metrics", "train_step", "test_step"})
+
 _NOT_CALLS = (
     *("__init__", "__new__", "__repr__", "summary", "quantize", "compute_output_shape"),
     *("build", "config", "lora", "save", "load", "export", "awq", "gptq"),
@@ -176,3 +180,5 @@ def config_checks() -> Iterator[tuple[str, Callable[[], Any]]]:
     keras: Any = sys.modules.get("keras")
     for name in () if keras is None else _CONFIG:
         yield f"keras.config.{name}()", getattr(keras.config, name)
+    if keras is not None:
+        yield "keras.config.dtype_policy()", lambda: keras.config.dtype_policy().name
