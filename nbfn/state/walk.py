@@ -424,11 +424,17 @@ class Walk:
         self.guards.same.append((probe, probe()))
 
 
-def _parts_of_module(value: Any, own: Iterable[str]) -> list[str]:
-    """Returns the attributes in which a ``tf.Module`` looks for its variables and submodules."""
-    if not is_a(value, tf.Module):
+def _parts_of_module(value: Any, own: Mapping[str, Any]) -> list[str]:
+    """Returns the attributes in which a ``tf.Module`` looks for its variables and submodules.
+
+    The modules of `nbfn` list theirs by other means.
+    """
+    if not is_a(value, tf.Module) or any(
+        base.__module__.partition(".")[0] == "nbfn" for base in type(value).__mro__
+    ):
         return []
-    return [name for name in own if name not in _tensorflow.ignored_attributes(type(value))]
+    ignored = _tensorflow.ignored_attributes(type(value))
+    return [name for name, held in own.items() if name not in ignored and not is_immutable(held)]
 
 
 def _is_keras(value: Any) -> bool:
