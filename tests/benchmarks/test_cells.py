@@ -15,8 +15,8 @@ import tensorflow as tf
 from nbfn.functions.segments.cell import TracedCell
 from nbfn.functions.segments.segment import Surroundings
 from nbfn.functions.segments.text import analysed
-from tests.notebook.cells.segments import corpus
-from tests.notebook.cells.segments.corpus.story import Story
+from tests.functions.segments import corpus
+from tests.functions.segments.corpus.story import Story
 
 WARM_UP = 6
 """Runs after which each segment has found whether it is faster as a graph."""

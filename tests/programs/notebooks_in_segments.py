@@ -30,8 +30,8 @@ from typing import Any
 import keras
 
 from nbfn.notebook.cells.parse import is_definitions
-from tests.notebook.cells.segments.comparing.descriptions import Leniency, compared
-from tests.notebook.cells.segments.comparing.sides_of_cells import (
+from tests.functions.segments.comparing.descriptions import Leniency, compared
+from tests.functions.segments.comparing.sides_of_cells import (
     Failure,
     Run,
     differences_of_runs,

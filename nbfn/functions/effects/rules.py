@@ -3,7 +3,7 @@
 A callable that is not known to use only tensors and variables counts as Python's.
 
 The rules are heuristics: they go by names. Those for cells are tested in
-``tests/notebook/cells/segments`` (``test_reasons.py`` and the corpus), those for functions in
+``tests/functions/effects`` and the corpus of ``tests/functions/segments``, those for functions in
 ``tests/functions/traced/test_early_warnings.py``.
 """
 

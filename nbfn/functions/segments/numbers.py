@@ -4,7 +4,7 @@ This includes names that hold a tensor at other times, such as a sum after the f
 
 A number becomes a tensor only if it is used directly as an argument of TensorFlow or in an
 operation with a tensor: Python's arithmetic, comparisons and helpers would behave differently. This
-is a heuristic, by the syntax: see ``tests/notebook/cells/segments/test_numbers.py``.
+is a heuristic, by the syntax: see ``tests/functions/segments/test_numbers.py``.
 """
 
 from __future__ import annotations

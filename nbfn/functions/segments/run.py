@@ -255,7 +255,7 @@ class CellRun:
             segment.reason = "writes several tensors under a tape"
         # A heuristic for the whole cell, by its text: `tape.jacobian` vectorizes the gradients of
         # what the tape recorded (`pfor`, TensorFlow 2.21). The story "a jacobian and a hessian" in
-        # tests/notebook/cells/segments/corpus/training.py tests it.
+        # tests/functions/segments/corpus/training.py tests it.
         elif "jacobian" in self._plan.source:
             segment.reason = "is part of a Jacobian"
         return segment.reason is None and segment.times.is_long()

@@ -42,7 +42,7 @@ _MAX_VALUES = 3
 """Maximum number of values of a Python number, each of which has a trace.
 
 A heuristic: see ``test_after_three_values_it_is_python`` in
-``tests/notebook/cells/segments/test_numbers.py``.
+``tests/functions/segments/test_numbers.py``.
 """
 _IDLE = frozenset({"Placeholder", "Const", "Identity", "NoOp", "ReadVariableOp"})
 

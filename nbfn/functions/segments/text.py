@@ -182,7 +182,7 @@ def analysed(body: Sequence[ast.stmt], compiled: Callable[[ast.Module], CodeType
         body[-1] = ast.copy_location(ast.Assign([target], last.value), last)
     reader = _Reader(body)
     code = compiled(ast.Module(reader.instrumented(body), type_ignores=[]))
-    # A heuristic, by the text: see tests/notebook/cells/segments/test_tapes.py.
+    # A heuristic, by the text: see tests/functions/segments/test_tapes.py.
     accumulates = any("ForwardAccumulator" in each.text for each in reader.blocks[0])
     return AnalysedCell(reader.blocks, code, accumulates)
 

@@ -22,7 +22,7 @@ COLD = 40e-3
 _RUNS_FOR_A_TRACE = 10
 """Tracing takes about eight times as long as running eagerly (the median of 35 segments)."""
 
-# Heuristics, whose effects are tested in tests/notebook/cells/segments/test_choice.py.
+# Heuristics, whose effects are tested in tests/functions/segments/test_choice.py.
 _SECONDS_FOR_A_TRACE = 1.0
 _SAMPLES = 5
 _HITS_BEFORE_A_SAMPLE = 4

@@ -45,6 +45,8 @@ def own_attributes(value: Any) -> dict[str, Any]:
 
 @functools.lru_cache(4096)
 def _slots(cls: Any) -> tuple[str, ...]:
+    if cls.__module__ == "builtins":  # a function's `__globals__` is a member, too
+        return ()
     return tuple(n for n, v in vars(cls).items() if isinstance(v, MemberDescriptorType))
 
 

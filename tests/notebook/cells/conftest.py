@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.notebook.cells.segments.comparing.sides_of_cells import (
+from tests.functions.segments.comparing.sides_of_cells import (
     Shell,
     differences_of_runs,
     fresh_shell,

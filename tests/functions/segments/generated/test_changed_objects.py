@@ -14,12 +14,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.notebook.cells.segments.comparing.sides_of_cells import (
+from tests.functions.segments.comparing.sides_of_cells import (
     differences,
     graphs_pay,
     run_story,
 )
-from tests.notebook.cells.segments.corpus.story import Story
+from tests.functions.segments.corpus.story import Story
 
 EXAMPLES = int(os.environ.get("NBFN_EXAMPLES", "12"))
 TURNS = 6

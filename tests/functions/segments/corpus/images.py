@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.notebook.cells.segments.corpus.story import Story
+from tests.functions.segments.corpus.story import Story
 
 _IMAGE = """
 image = tf.reshape(tf.cast(tf.range(8 * 8 * 3), tf.float32), (8, 8, 3)) / 192.0

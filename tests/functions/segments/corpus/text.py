@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.notebook.cells.segments.corpus.story import Story
+from tests.functions.segments.corpus.story import Story
 
 STORIES = [
     Story(

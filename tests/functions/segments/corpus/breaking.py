@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.notebook.cells.segments.corpus.story import Story
+from tests.functions.segments.corpus.story import Story
 
 _X = """
 x = tf.constant([1.0, 2.0, 3.0])

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.notebook.cells.segments.comparing.sides_of_cells import fresh_shell, graphs_pay, run_cell
-from tests.notebook.cells.segments.corpus.story import Story
+from tests.functions.segments.comparing.sides_of_cells import fresh_shell, graphs_pay, run_cell
+from tests.functions.segments.corpus.story import Story
 
 EXAMPLES = int(os.environ.get("NBFN_EXAMPLES", "25"))
 

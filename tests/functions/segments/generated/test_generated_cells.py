@@ -7,13 +7,13 @@ import os
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from tests.notebook.cells.segments.comparing.generated import SETUP, cells
-from tests.notebook.cells.segments.comparing.sides_of_cells import (
+from tests.functions.segments.comparing.generated import SETUP, cells
+from tests.functions.segments.comparing.sides_of_cells import (
     differences,
     graphs_pay,
     run_story,
 )
-from tests.notebook.cells.segments.corpus.story import Story
+from tests.functions.segments.corpus.story import Story
 
 EXAMPLES = int(os.environ.get("NBFN_EXAMPLES", "25"))
 LINE = os.environ.get("NBFN_LINE", "%%tf_function step")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.notebook.cells.segments.corpus.story import Story
+from tests.functions.segments.corpus.story import Story
 
 _DATA = """
 X = tf.random.stateless_normal((32, 4), seed=(1, 1))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.notebook.cells.segments.corpus import (
+from tests.functions.segments.corpus import (
     breaking,
     by_hand,
     exploration,
@@ -13,7 +13,7 @@ from tests.notebook.cells.segments.corpus import (
     text,
     training,
 )
-from tests.notebook.cells.segments.corpus.story import Story
+from tests.functions.segments.corpus.story import Story
 
 STORIES: list[Story] = [
     *exploration.STORIES,

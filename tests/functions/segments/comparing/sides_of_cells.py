@@ -19,8 +19,8 @@ import tensorflow as tf
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from tests.notebook.cells.segments.comparing.capturing import Shown, captured
-from tests.notebook.cells.segments.comparing.descriptions import (
+from tests.functions.segments.comparing.capturing import Shown, captured
+from tests.functions.segments.comparing.descriptions import (
     Describer,
     Description,
     Leniency,
@@ -28,7 +28,7 @@ from tests.notebook.cells.segments.comparing.descriptions import (
     compared,
     same_text,
 )
-from tests.notebook.cells.segments.corpus.story import Story
+from tests.functions.segments.corpus.story import Story
 
 RUNS = 3
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")

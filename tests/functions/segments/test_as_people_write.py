@@ -7,13 +7,13 @@ import os
 
 import pytest
 
-from tests.notebook.cells.segments.comparing.sides_of_cells import (
+from tests.functions.segments.comparing.sides_of_cells import (
     differences,
     graphs_pay,
     run_story,
 )
-from tests.notebook.cells.segments.corpus import STORIES
-from tests.notebook.cells.segments.corpus.story import Story
+from tests.functions.segments.corpus import STORIES
+from tests.functions.segments.corpus.story import Story
 
 LINE = os.environ.get("NBFN_LINE", "%%tf_function step")
 """What stands above the cells; `%%tf_eager` shows that the stories themselves are repeatable."""
