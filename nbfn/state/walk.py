@@ -155,7 +155,7 @@ class Walk:
             return
         for part in sorted(parts, key=str):
             found = functools.partial(part_fetched, fetch, part)
-            at = Source(source.kind, f"{source.name}{part}", f"{source.route}{part}")
+            at = Source(source.kind, part.of(source.name), f"{source.route}{part}")
             if part.kind == "item":
                 self._visit(at, found, found())
             else:  # lengths and shapes are new objects each time

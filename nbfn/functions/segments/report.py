@@ -11,6 +11,7 @@ from nbfn.functions.effects.statement import NO_TENSOR
 from nbfn.functions.segments.plan import Plan
 from nbfn.functions.segments.segment import Segment
 from nbfn.functions.segments.text import PLAIN, Statement
+from nbfn.text import join
 
 GRAPH = "graph"
 _EVIDENT = {
@@ -50,10 +51,8 @@ class Report:
         found = []
         for reason, group in itertools.groupby(shown, key=lambda each: each[1]):
             lines = [str(number) for number, _ in group]
-            one = len(lines) == 1
-            found.append(
-                f"line {lines[0]} {reason}" if one else f"lines {', '.join(lines)}: {reason}"
-            )
+            where = f"line {lines[0]}" if len(lines) == 1 else f"each of lines {join(lines)}"
+            found.append(f"{where} {reason}")
         return found
 
 

@@ -30,6 +30,10 @@ class Part(NamedTuple):
     def __str__(self) -> str:
         return {"item": f"[{self.name!r}]", "length": ".__len__()"}.get(self.kind, f".{self.name}")
 
+    def of(self, value: str) -> str:
+        """Returns the expression for this part of a value, such as ``len(items)``."""
+        return f"len({value})" if self.kind == "length" else f"{value}{self}"
+
 
 LENGTH = Part("length")
 

@@ -29,7 +29,7 @@ def test_as_text_and_as_html(ready, shell) -> None:
     (shown,) = ready(CELL).displayed
     text, html = shown.data["text/plain"], shown.data["text/html"]
     assert text.startswith("step: 2 of 5 statements in 2 graphs (lines 2, 6)\n")
-    assert "Python: lines 3, 5: prints" in text
+    assert "Python: each of lines 3 and 5 prints" in text
     assert "x: float32[2]" in text
     assert "w     float32[2]       CPU:0   variable" in text
     assert "2 of 5 statements in 2 graphs" in html

@@ -173,3 +173,12 @@ def test_a_docstring_is_no_code(kind: str) -> None:
         f(THREE)
         traces.append(f.recorder.made)
     assert traces == ([1, 1] if kind == "def" else [1, 2])
+
+
+def test_a_length_is_named_as_it_is_written() -> None:
+    items = [1.0, 2.0]
+    f = nbfn.function(lambda x: x * len(items))
+    f(tf.constant(1.0))
+    items.append(3.0)
+    f(tf.constant(1.0))
+    assert f.retraces[0].causes[0].path == "len(items)"
