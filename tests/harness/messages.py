@@ -10,10 +10,10 @@ import functools
 import re
 import sys
 import tempfile
-import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from traceback import walk_tb
 from typing import TypeVar
 
 import pytest
@@ -30,8 +30,10 @@ _CHANGING = {
     r"\bline \d+": "line …",
     r"\b__inference_(.+?)_\d+": r"__inference_\1_…",
     r"\b\d+(\.\d+)? (ms|s|seconds?)\b": "… s",
+    r"[ \t]+$": "",
 }
 _item: pytest.Item
+_ran: dict[str, list[str] | None] = {}
 
 
 @contextmanager
@@ -59,10 +61,8 @@ def _foreign(error: BaseException) -> Iterator[str]:
     """What others than nbfn have said before; their words differ with their versions."""
     before = error.__cause__ or error.__context__
     if before is not None:
-        frames = [
-            frame.f_globals["__name__"] for frame, _ in traceback.walk_tb(before.__traceback__)
-        ]
-        if " " in str(before) and not "".join(frames[-1:]).startswith("nbfn"):
+        modules = [frame.f_globals["__name__"] for frame, _ in walk_tb(before.__traceback__)]
+        if " " in str(before) and not "".join(modules[-1:]).startswith("nbfn"):
             yield str(before)
         yield from _foreign(before)
 
@@ -71,12 +71,12 @@ def _compare(text: str) -> None:
     config, said = _item.config, _said(_item)
     text = text.replace(str(config.rootpath), "<root>").strip()
     for changing, told in _CHANGING.items():
-        text = re.sub(changing, told, text)
-    said.append(re.sub("[ \t]+$", "", text, flags=re.MULTILINE))
-    pinned = _pinned(config).get((_item.nodeid, len(said)), "")
-    if said[-1] != pinned and not config.option.update_messages:
-        told = "another message is pinned" if pinned else "no message is pinned"
-        lines = difflib.ndiff(pinned.splitlines(), said[-1].splitlines())
+        text = re.sub(changing, told, text, flags=re.MULTILINE)
+    said.append(text)
+    pinned = _pinned(config).get(_item.nodeid, [])[: len(said)]
+    if pinned != said and not config.option.update_messages:
+        told = "another message is pinned" if len(pinned) == len(said) else "no message is pinned"
+        lines = difflib.ndiff("".join(pinned[len(said) - 1 :]).splitlines(), text.splitlines())
         pytest.fail("\n".join((f"{told}; `make messages` pins what is said (+):", *lines)))
 
 
@@ -90,13 +90,13 @@ def _file(config: pytest.Config) -> Path:
 
 
 @functools.cache
-def _pinned(config: pytest.Config) -> Mapping[tuple[str, int], str]:
+def _pinned(config: pytest.Config) -> dict[str, list[str]]:
+    """The messages of each test."""
     found = _file(config).read_text(encoding="utf-8") if _file(config).exists() else ""
-    entries = re.findall(r"^(\S.*?)(?: #(\d+))?\n((?:  .*\n|\n)*)", found, re.MULTILINE)
-    return {
-        (test, int(number or 1)): re.sub("^  ", "", text, flags=re.MULTILINE).strip()
-        for test, number, text in entries
-    }
+    pinned: dict[str, list[str]] = {}
+    for test, text in re.findall(r"^(\S.*?)(?: #\d+)?\n((?:  .*\n|\n)*)", found, re.MULTILINE):
+        pinned.setdefault(test, []).append(re.sub("(?m)^  ", "", text).strip())
+    return pinned
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -105,42 +105,30 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-messages", choices=("some", "all"), help=told)
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Has one process write, which gets the reports of all workers."""
-    if config.option.update_messages and not hasattr(config, "workerinput"):
-        config.pluginmanager.register(_Update())
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Begins to count, also where a test runs once more."""
+    """Begins anew, also where a test runs once more."""
     global _item
     _item = item
-    item.user_properties.append(("messages", []))  # the test's report takes it along
+    item.user_properties.append(("messages", []))  # reports take it from workers to their master
 
 
-class _Update:
-    def __init__(self) -> None:
-        self.ran: set[str] = set()
-        self.new: dict[str, list[str]] = {}
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Notes what a test has said, if it has passed."""
+    passed = report.when == "call" and report.passed
+    _ran[report.nodeid] = _said(report) if passed else _ran.get(report.nodeid)
 
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self.ran.add(report.nodeid)
-        if report.when == "call" and report.passed:
-            self.new[report.nodeid] = _said(report)
 
-    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        config = session.config
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Writes what was said, and keeps what is pinned for tests that did not run or did not pass."""
+    config = session.config
+    if config.option.update_messages and not hasattr(config, "workerinput"):
         all_ran = config.option.update_messages == "all" and exitstatus == 0
-        entries = {
-            (test, number): text
-            for (test, number), text in _pinned(config).items()
-            if test not in self.new and (test in self.ran or not all_ran)
-        }
-        for test, said in self.new.items():
-            entries |= {(test, number): text for number, text in enumerate(said, 1)}
-        told = []
-        for (test, number), text in sorted(entries.items()):
-            head = test if number == 1 else f"{test} #{number}"
-            told.append(f"{head}\n{re.sub('^(?=.)', '  ', text, flags=re.MULTILINE)}\n")
-        _file(config).write_text("\n".join(told), encoding="utf-8")
+        kept = {test: told for test, told in _pinned(config).items() if test in _ran or not all_ran}
+        entries = []
+        new = {test: said for test, said in _ran.items() if said is not None}
+        for test, said in sorted((kept | new).items()):
+            for number, text in enumerate(said, 1):
+                head = test if number == 1 else f"{test} #{number}"
+                entries.append(f"{head}\n{re.sub('(?m)^(?=.)', '  ', text)}\n")
+        _file(config).write_text("\n".join(entries), encoding="utf-8")
