@@ -39,6 +39,7 @@ _ran: dict[str, list[str] | None] = {}
 @contextmanager
 def raises(kind: type[E] | tuple[type[E], ...]) -> Iterator[pytest.ExceptionInfo[E]]:
     """Expects an error of a kind, with the message that is pinned for the test."""
+    __tracebackhide__ = True
     with pytest.raises(kind) as caught:
         yield caught
     text = str(caught.value)
@@ -50,6 +51,7 @@ def raises(kind: type[E] | tuple[type[E], ...]) -> Iterator[pytest.ExceptionInfo
 @contextmanager
 def warns(kind: type[Warning]) -> Iterator[pytest.WarningsRecorder]:
     """Expects warnings of a kind, with the messages that are pinned for the test."""
+    __tracebackhide__ = True
     with pytest.warns(kind) as caught:
         yield caught
     for each in caught:
@@ -58,16 +60,19 @@ def warns(kind: type[Warning]) -> Iterator[pytest.WarningsRecorder]:
 
 
 def _foreign(error: BaseException) -> Iterator[str]:
-    """What others than nbfn have said before; their words differ with their versions."""
+    """What others than nbfn have said before, in words that differ with their versions."""
     before = error.__cause__ or error.__context__
     if before is not None:
-        modules = [frame.f_globals["__name__"] for frame, _ in walk_tb(before.__traceback__)]
+        modules = [
+            frame.f_globals.get("__name__", "") for frame, _ in walk_tb(before.__traceback__)
+        ]
         if " " in str(before) and not "".join(modules[-1:]).startswith("nbfn"):
             yield str(before)
         yield from _foreign(before)
 
 
 def _compare(text: str) -> None:
+    __tracebackhide__ = True
     config, said = _item.config, _said(_item)
     text = text.replace(str(config.rootpath), "<root>").strip()
     for changing, told in _CHANGING.items():
