@@ -73,9 +73,9 @@ def test_other_transformations_take_options_for_each_method() -> None:
 
 @pytest.mark.parametrize("transform", [nn.vmap, nn.scan, nn.jit, nn.remat, nn.map_variables])
 def test_an_option_that_there_is_not_is_named(transform: Any) -> None:
-    with pytest.raises(nn.TransformError, match=r"methods\['twice'\] holds 'axis_nam'"):
+    with pytest.raises(nn.TransformError, match="'axis_nam'"):
         transform(Net, methods={"twice": {"axis_nam": 3}})
-    with pytest.raises(nn.TransformError, match=r"methods\['twice'\] holds '3'"):
+    with pytest.raises(nn.TransformError, match="'3'"):
         transform(Net, methods={"twice": 3})
 
 
