@@ -11,7 +11,6 @@ pytest_plugins = ["pytester"]
 ROOT = Path(__file__).parents[1]
 FILE = "tests/harness/messages.txt"
 TEST = """
-import tempfile
 import warnings
 import pytest
 from tests.harness.messages import raises, warns
@@ -25,7 +24,7 @@ def test_one():
 def test_several(name):
     for each in range(2):
         with raises((KeyError, TypeError)):
-            raise TypeError(f"{each}: {id(name):#x} of {tempfile.mkdtemp()}/{name}")
+            raise TypeError(f"{each}: {id(name):#x}, /tmp/pytest-of-me/pytest-{each}/it/{name}")
     with warns(UserWarning):
         warnings.warn("it took 2.25 s")
         warnings.warn("it took 1 s more")
@@ -39,10 +38,10 @@ test_it.py::test_one
 """
 SEVERAL = """\
 test_it.py::test_several[b]
-  0: 0x… of <tmp>/b
+  0: 0x…, <tmp>/b
 
 test_it.py::test_several[b] #2
-  1: 0x… of <tmp>/b
+  1: 0x…, <tmp>/b
 
 test_it.py::test_several[b] #3
   it took … s

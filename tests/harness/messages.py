@@ -9,8 +9,7 @@ import difflib
 import functools
 import re
 import sys
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from traceback import walk_tb
@@ -19,12 +18,13 @@ from typing import TypeVar
 import pytest
 
 E = TypeVar("E", bound=BaseException)
-_temporary, _environment = re.escape(tempfile.gettempdir()), re.escape(sys.prefix)
-_CHANGING = {
+_SEP = r"[\\/]"
+_CHANGING: dict[str, str | Callable[[re.Match[str]], str]] = {
     # AutoGraph tells the way to the error first.
     r"(?s)\Ain user code:\n\n.*?\n\n    \w+: ": "",
-    rf"{_temporary}/(pytest-of-.+?/pytest-\d+/(popen-\w+/)?)?[\w.-]+": "<tmp>",
-    rf"{_environment}(/lib/python3\.\d+)?": "<environment>",
+    rf"[^\s`'\"]+{_SEP}pytest-of-.+?{_SEP}pytest-\d+{_SEP}(popen-\w+{_SEP})?[\w.-]+": "<tmp>",
+    rf"{re.escape(sys.prefix)}({_SEP}lib{_SEP}python3\.\d+)?": "<environment>",
+    r"<(tmp|environment|root)>[^\s`'\"]*": lambda path: path[0].replace("\\", "/"),
     r"\b(Python|TensorFlow|Keras) \d[\w.+-]*": r"\1 <version>",
     r"\b0x[0-9a-f]+": "0x…",
     r"\bline \d+": "line …",
@@ -75,8 +75,8 @@ def _compare(text: str) -> None:
     __tracebackhide__ = True
     config, said = _item.config, _said(_item)
     text = text.replace(str(config.rootpath), "<root>").strip()
-    for changing, told in _CHANGING.items():
-        text = re.sub(changing, told, text, flags=re.MULTILINE)
+    for changing, instead in _CHANGING.items():
+        text = re.sub(changing, instead, text, flags=re.MULTILINE)
     said.append(text)
     pinned = _pinned(config).get(_item.nodeid, [])[: len(said)]
     if pinned != said and not config.option.update_messages:
