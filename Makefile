@@ -15,8 +15,8 @@ NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 QUIET := TF_CPP_MIN_LOG_LEVEL=3 TF_ENABLE_ONEDNN_OPTS=0 JUPYTER_PREFER_ENV_PATH=1
 TESTING := $(QUIET) CUDA_VISIBLE_DEVICES=-1
 
-.PHONY: lab test setup lint unit environments-test notebooks-test front-test versions coverage bench tf-tests cells-tests \
-	wheel sdist dist release release-test binder-test notebooks docs protocol clean
+.PHONY: lab test setup lint unit messages environments-test notebooks-test front-test versions coverage bench tf-tests \
+	cells-tests wheel sdist dist release release-test binder-test notebooks docs protocol clean
 .DEFAULT_GOAL := lab
 
 lab: setup
@@ -45,6 +45,11 @@ PROCESSES = $(shell $(BIN)/python -c 'import os; print(min(4, 1 + (os.cpu_count(
 unit: setup .make/browser .make/environments/made
 	PATH="$(BIN):$$PATH" $(TESTING) $(BIN)/python -m pytest --reruns 1 --rerun-show-tracebacks -raR --durations=30 \
 		-n $(PROCESSES) --dist loadfile --no-loadscope-reorder
+
+# Pins what nbfn says in tests/harness/messages.txt; of a part of the tests: make messages TESTS=tests/modules
+messages: setup
+	PATH="$(BIN):$$PATH" $(TESTING) $(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile \
+		$(if $(TESTS),--update-messages=some $(TESTS),--update-messages=all $$(grep -rl --include=*.py --exclude=test_messages.py "harness.messages import" tests))
 
 # The tests of one more Python and IPython; `make unit` runs those of kernels.
 environments-test: setup .make/environments/made

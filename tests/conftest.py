@@ -21,6 +21,7 @@ from nbfn import errors
 from tests.programs.wheel import environment, wheel
 
 __all__ = ["environment", "wheel"]
+pytest_plugins = ["tests.harness.messages"]
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.harness.messages import raises
 from tests.programs import release
 from tests.programs.release import FILES, ReleaseError
 from tests.programs.wheel import ROOT
@@ -58,9 +59,9 @@ def test_what_was_unreleased_is_the_releases() -> None:
     changed = release.released_changes(CHANGES, "2.1.0", date(2030, 1, 2))
     released = "## 2.1.0 (2030-01-02)\n\n* One.\n\n## 1.0.0 (2020-01-01)\n\n* Zero.\n"
     assert changed == f"# Changes\n\n## Unreleased\n\n{released}"
-    with pytest.raises(ReleaseError, match="nothing that is unreleased"):
+    with raises(ReleaseError):
         release.released_changes(changed, "2.2.0", date(2030, 1, 3))
-    with pytest.raises(ReleaseError, match="no heading"):
+    with raises(ReleaseError):
         release.released_changes("# Changes\n", "2.2.0", date(2030, 1, 3))
 
 
@@ -70,7 +71,7 @@ def test_the_changes_of_this_checkout_say_what_is_unreleased() -> None:
 
 @pytest.mark.parametrize("version", ["1.2", "v1.2.3", "1.2.3rc1", "1.2.03", ""])
 def test_a_version_is_three_numbers(checkout: Path, version: str) -> None:
-    with pytest.raises(ReleaseError, match=r"write three numbers"):
+    with raises(ReleaseError):
         release.check(checkout, version)
 
 
@@ -79,14 +80,14 @@ def test_a_version_is_newer_than_the_released_ones(checkout: Path) -> None:
     git(checkout, "tag", "v1.10.0")
     git(checkout, "tag", "very-new")
     for version in ("1.9.1", "1.10.0"):
-        with pytest.raises(ReleaseError, match=r"not newer than 1\.10\.0"):
+        with raises(ReleaseError):
             release.check(checkout, version)
     release.check(checkout, "1.10.1")
 
 
 def test_what_is_not_committed_is_in_the_way(checkout: Path) -> None:
     (checkout / "left.txt").write_text("…")
-    with pytest.raises(ReleaseError, match=r"not committed:\n\?\? left.txt"):
+    with raises(ReleaseError):
         release.check(checkout, "2.0.0")
 
 
@@ -120,5 +121,5 @@ def test_a_release_is_a_commit_with_a_tag(checkout: Path) -> None:
 
 
 def test_another_version_than_the_trees_is_not_built(checkout: Path) -> None:
-    with pytest.raises(ReleaseError, match=r"has the version .*, not 7\.7\.7"):
+    with pytest.raises(ReleaseError, match=r" 7\.7\.7"):
         release.build_and_try(checkout, "7.7.7")

@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 from nbfn import nn
+from tests.harness.messages import raises
 
 I = nn.initializers  # noqa: E741
 SHAPE = (3, 3, 50, 100)  # 450 inputs, 900 outputs
@@ -52,14 +53,14 @@ def test_orthogonal(shape: tuple[int, ...]) -> None:
     value = tf.reshape(I.orthogonal(2.0)(nn.key(0), shape), [-1, shape[-1]]).numpy()
     gram = value @ value.T if value.shape[0] <= value.shape[1] else value.T @ value
     np.testing.assert_allclose(gram, 4.0 * np.eye(len(gram)), atol=1e-5)
-    with pytest.raises(ValueError, match="two axes"):
+    with raises(ValueError):
         I.orthogonal()(nn.key(0), (3,))
 
 
 def test_bad_settings_are_refused_at_once() -> None:
-    with pytest.raises(ValueError, match="'fan'"):
+    with raises(ValueError):
         I.variance_scaling(1.0, "fan", "normal")
-    with pytest.raises(ValueError, match="'cauchy'"):
+    with raises(ValueError):
         I.variance_scaling(1.0, "fan_in", "cauchy")
 
 

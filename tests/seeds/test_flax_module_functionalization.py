@@ -17,6 +17,7 @@ import pytest
 import tensorflow as tf
 
 from nbfn import nn
+from tests.harness.messages import raises
 
 
 def same(a: Any, b: Any) -> bool:
@@ -70,7 +71,7 @@ def test_a_closure_over_a_module_in_a_transformation_is_detected() -> None:
           x = fn(x)
         return x
 
-    with pytest.raises(nn.TransformError, match=r"/Dense_0 is used inside nn\.vmap"):
+    with raises(nn.TransformError):
         Foo().init(nn.key(0), tf.ones((3, 2)))
 
 

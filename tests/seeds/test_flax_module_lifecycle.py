@@ -16,6 +16,7 @@ import pytest
 import tensorflow as tf
 
 from nbfn import nn
+from tests.harness.messages import raises
 
 
 class MLP(nn.Module):
@@ -161,7 +162,7 @@ def test_note_on_fields() -> None:
 
     assert Noted(anything="x").anything == "x"
     assert Noted("y").rate == 0.5
-    with pytest.raises(TypeError, match="rate"):
+    with raises(TypeError):
         Noted("y", rate=0.1)
 
 
@@ -191,7 +192,7 @@ def test_compact_control_flow_breaks() -> None:
     x = tf.ones((3, 2))
     variables = mdl.init(nn.key(0), x, "encode")
     assert list(variables["params"]) == ["Dense_0"]
-    with pytest.raises(nn.ParamShapeError, match="/Dense_0"):
+    with raises(nn.ParamShapeError):
         mdl.apply(variables, x, "decode")
 
 
@@ -236,7 +237,7 @@ def test_apply_is_pure() -> None:
     second = module.apply(variables, x, mutable=["stats"])
     assert same(first, second)
     assert float(variables["stats"]["count"]) == 0.0
-    with pytest.raises(nn.ScopeClosedError, match="has returned"):
+    with raises(nn.ScopeClosedError):
         kept[0](x)
 
 
@@ -246,7 +247,7 @@ def test_cloning() -> None:
     assert mlp.clone() == mlp
     assert mlp.clone() is not mlp
     assert mlp.clone(out_size=4) == MLP(5, 4)
-    with pytest.raises(nn.FrozenModuleError, match="hidden_size"):
+    with raises(nn.FrozenModuleError):
         mlp.hidden_size = 6
 
 

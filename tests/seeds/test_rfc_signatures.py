@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 import nbfn
+from tests.harness.messages import raises
 
 
 def add_one(x):
@@ -84,7 +85,7 @@ def test_a_list_of_tensors_with_and_without_a_length() -> None:
         lambda items: tf.add_n(items), input_signature=[nbfn.ListOf((tf.float32, []), length=3)]
     )
     assert float(three([1.0, 2.0, 3.0])) == 6.0
-    with pytest.raises(nbfn.NbfnError, match="items"):
+    with raises(nbfn.NbfnError):
         three([1.0, 2.0])
 
 
@@ -98,7 +99,7 @@ def test_python_value() -> None:
     assert f([1.0, 2.0], True).numpy().tolist() == [2.0, 4.0]
     assert f([1.0], False).numpy().tolist() == [1.0]
     assert len(f.traces) == 2
-    with pytest.raises(nbfn.NbfnError, match="double"):
+    with raises(nbfn.NbfnError):
         f([1.0], tf.constant(True))
 
 

@@ -18,6 +18,7 @@ import nbfn
 from nbfn.notebook.formatters import register_formatters
 from nbfn.sessions.load import LoadError, SavedCallError
 from nbfn.views import bundle_of
+from tests.harness.messages import raises
 from tests.programs import killed_exports
 
 X = tf.constant([[1.0, 2.0, 3.0], [0.0, -1.0, 1.0]])
@@ -102,13 +103,9 @@ def test_python_values_choose_a_graph_and_tables_answer(notebook_model) -> None:
 
 def test_a_call_that_no_graph_serves_is_told_in_a_line(notebook_model) -> None:
     loaded = nbfn.load(notebook_model)
-    with pytest.raises(
-        SavedCallError,
-        match=r"`predict` was saved for \(x: float32\[None, 3\]\), and not for "
-        r"\(x: float32\[2, 5\]\); a SavedModel has no Python code to retrace",
-    ):
+    with raises(SavedCallError):
         loaded["predict"](tf.ones([2, 5]))
-    with pytest.raises(SavedCallError, match=r"for \(w: string\[1\], twice: False\) or \(w: str"):
+    with raises(SavedCallError):
         loaded["look"](tf.constant(["a", "b"]))
     np.testing.assert_allclose(loaded["predict"](X)["y"], expected(X))
 
@@ -303,9 +300,7 @@ def test_wrapped_code_of_tensorflow_1_exported_by_nbfn(tmp_path) -> None:
 
 def test_tags_choose_one_of_several_graphs(tmp_path) -> None:
     save_as_tensorflow_1_did(tmp_path / "v1", ["train"], ["serve", "gpu"])
-    with pytest.raises(
-        LoadError, match=r"several graphs.*'train'.*'gpu'.*; choose one by its tags"
-    ):
+    with raises(LoadError):
         nbfn.load(tmp_path / "v1")
     loaded = nbfn.load(tmp_path / "v1", tags=["train"])
     assert loaded["serve it"](tf.constant([2.0]))["y"].numpy().tolist() == [4.0]
@@ -358,28 +353,28 @@ def no_variables(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "match"),
+    "make",
     [
-        (nothing, "^there is nothing at `.*model`; expected the folder of a SavedModel$"),
-        (a_file, "`.*model` is a file; expected the folder of a SavedModel$"),
-        (an_empty_folder, "`.*model` holds no SavedModel but nothing; expected saved_model.pb"),
-        (another_folder, "holds no SavedModel but `notes.txt`; expected saved_model.pb"),
-        (versions, "holds no SavedModel but a SavedModel in `1` and `2`; load `.*model/2`"),
-        (no_protobuf, "TensorFlow cannot load `.*model`: Cannot parse file"),
-        (an_unknown_operation, "needs the operation `Mine`, which this TensorFlow lacks; import"),
-        (no_variables, "TensorFlow cannot load `.*model`: "),
+        nothing,
+        a_file,
+        an_empty_folder,
+        another_folder,
+        versions,
+        no_protobuf,
+        an_unknown_operation,
+        no_variables,
     ],
 )
-def test_what_cannot_be_loaded_is_told_in_a_line(tmp_path, make, match) -> None:
+def test_what_cannot_be_loaded_is_told_in_a_line(tmp_path, make) -> None:
     make(tmp_path / "model")
-    with pytest.raises(LoadError, match=match) as error:
+    with raises(LoadError) as error:
         nbfn.load(tmp_path / "model")
     assert "\n" not in str(error.value)
 
 
 def test_a_keras_file_is_for_keras(tmp_path) -> None:
     (tmp_path / "model.keras").write_bytes(b"")
-    with pytest.raises(LoadError, match=r"is a file; .*load it with keras.models.load_model"):
+    with raises(LoadError):
         nbfn.load(tmp_path / "model.keras")
 
 

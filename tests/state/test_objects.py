@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 
 import nbfn
+from tests.harness.messages import warns
 
 ONE = tf.constant(1.0)
 
@@ -194,9 +195,7 @@ def test_a_guard_that_fails_is_switched_off(monkeypatch: pytest.MonkeyPatch) -> 
 
     f = nbfn.function(lambda x: x + 1)
     monkeypatch.setattr("nbfn.functions.guards.state_of", fail)
-    with pytest.warns(
-        nbfn.NbfnWarning, match=r"no longer watches .* `<lambda>` bakes .*no way out"
-    ):
+    with warns(nbfn.NbfnWarning):
         assert float(f(ONE)) == 2.0
     assert float(f(ONE)) == 2.0
     assert f.hits == 1

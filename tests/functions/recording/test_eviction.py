@@ -13,6 +13,7 @@ import tensorflow as tf
 import nbfn
 from nbfn.functions.recording import eviction
 from nbfn.functions.signatures.cover import RelaxError
+from tests.harness.messages import raises
 
 
 def test_python_numbers_become_tensors() -> None:
@@ -63,7 +64,7 @@ def test_truth_values_and_texts_are_not_relaxed_and_that_is_said() -> None:
     f = nbfn.function(lambda x, mode: x)
     for mode in (True, False, "a"):
         f(tf.ones([2]), mode)
-    with pytest.raises(RelaxError, match=r"no signature covers more than one trace.*`mode`"):
+    with raises(RelaxError):
         f.relax()
     assert len(f.traces) == 3
 

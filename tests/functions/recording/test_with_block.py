@@ -10,17 +10,18 @@ import pytest
 import tensorflow as tf
 
 import nbfn
+from tests.harness.messages import raises, warns
 
 
 def test_without_with_it_warns_at_the_line() -> None:
     f = nbfn.function(lambda x: x)
     f.recorder.name = "f"
-    for call, text in (
-        (lambda: nbfn.stance("eager"), r'write `with nbfn.stance\("eager"\):`'),
-        (lambda: nbfn.stance("eager", f), r'`with nbfn.stance\("eager", f\):`'),
-        (lambda: nbfn.expect_traces(f), r"`with nbfn.expect_traces\(f, at_most=1\):`"),
+    for call in (
+        lambda: nbfn.stance("eager"),
+        lambda: nbfn.stance("eager", f),
+        lambda: nbfn.expect_traces(f),
     ):
-        with pytest.warns(nbfn.NbfnWarning, match=text) as caught:
+        with warns(nbfn.NbfnWarning) as caught:
             call()
         assert caught[0].filename == __file__
     assert f(1) == 1
@@ -34,15 +35,15 @@ def test_one_that_is_shown_needs_no_warning() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    "given",
     [
-        (1, "found the number 1; write at_most=1"),
-        (tf.function(lambda x: x), r"found a tf\.function; pass nbfn\.watch\(f\)"),
-        ("f", "found str"),
+        pytest.param(1, id="number"),
+        pytest.param(tf.function(lambda x: x), id="tf.function"),
+        pytest.param("f", id="string"),
     ],
 )
-def test_what_is_no_traced_function(given: Any, said: str) -> None:
-    with pytest.raises(TypeError, match=said):
+def test_what_is_no_traced_function(given: Any) -> None:
+    with raises(TypeError):
         nbfn.expect_traces(nbfn.function(lambda x: x), given)
 
 
@@ -84,7 +85,7 @@ def test_a_watched_function_can_be_expected() -> None:
     with nbfn.expect_traces(watched):
         f(tf.ones([2]))
     with (
-        pytest.raises(nbfn.TooManyTracesError, match="shape was"),
+        raises(nbfn.TooManyTracesError),
         nbfn.expect_traces(watched, at_most=0),
     ):
         f(tf.ones([3]))

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 import nbfn
 from nbfn.functions import EvictedError
+from tests.harness.messages import raises
 
 scale = tf.Variable(2.0, name="scale")
 shift = tf.Variable([1.0], name="shift")
@@ -115,7 +116,7 @@ def test_a_long_list_is_cut() -> None:
 
 def test_what_cannot_be_compared() -> None:
     traced, one, two = two_traces(lambda x: x + 1, (tf.ones([2]),), (tf.ones([3]),))
-    with pytest.raises(TypeError, match="expected a trace to compare with, found int 3"):
+    with raises(TypeError):
         one.diff(3)
     traced.evict(two)
     gc.collect()

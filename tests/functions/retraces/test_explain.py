@@ -7,6 +7,7 @@ import tensorflow as tf
 
 import nbfn
 from nbfn.functions import Cause
+from tests.harness.messages import raises, warns
 
 
 def named(function, *calls: dict) -> Cause:
@@ -147,8 +148,7 @@ def test_the_limit_warns_once_with_the_cause() -> None:
     f = nbfn.function(lambda step: tf.constant(step), max_traces=2)
     f(0)
     f(1)
-    told = "has 3 traces.*`step`: Python value was 1, is 2"
-    with pytest.warns(nbfn.NbfnWarning, match=told) as warned:
+    with warns(nbfn.NbfnWarning) as warned:
         f(2)
     assert (warned[0].filename, f.retraces[-1].site.line) == (__file__, warned[0].lineno)
     f(3)
@@ -157,7 +157,7 @@ def test_the_limit_warns_once_with_the_cause() -> None:
 def test_the_limit_raises_before_the_trace_is_made() -> None:
     f = nbfn.function(lambda step: tf.constant(step), max_traces=1, on_limit="raise")
     f(0)
-    with pytest.raises(nbfn.TraceLimitError, match="max_traces is 1"):
+    with raises(nbfn.TraceLimitError):
         f(1)
     assert (f.calls, len(f.traces)) == (1, 1)
     assert f(0).numpy() == 0

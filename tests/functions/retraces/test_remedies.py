@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, settings
 
 import nbfn
 from nbfn.functions.retraces.remedy import Called, remedy_for
+from tests.harness.messages import warns
 
 EXAMPLES = int(os.environ.get("NBFN_FUZZ", "60"))
 FILE = "a_file_of_the_users.py"
@@ -185,7 +186,7 @@ def test_the_code_stands_wherever_the_cause_stands() -> None:
     f = nbfn.function(lambda x: x, max_traces=1)
     f.known_as = "f"
     f(tf.ones([1]))
-    with pytest.warns(nbfn.NbfnWarning, match=r"every size of `x`: f\.relax\(\)"):
+    with warns(nbfn.NbfnWarning):
         f(tf.ones([2]))
     assert "f.relax()" in str(f.retraces[-1])
     assert "f.relax()" in repr(f.retraces)

@@ -8,6 +8,7 @@ import tensorflow as tf
 import nbfn
 from nbfn.functions.signatures.cover import RelaxError
 from nbfn.text import numbered
+from tests.harness.messages import raises
 
 
 def test_only_what_differed_becomes_open() -> None:
@@ -74,7 +75,7 @@ def test_ragged_tensors_relax() -> None:
 
 def test_without_a_trace_there_is_nothing_to_relax() -> None:
     f = nbfn.function(lambda x: x)
-    with pytest.raises(RelaxError, match="call the function first"):
+    with raises(RelaxError):
         f.relax()
 
 
@@ -82,7 +83,7 @@ def test_a_body_that_needs_static_shapes_keeps_its_traces() -> None:
     f = nbfn.function(lambda x: tf.ones([x.shape[0] * 2]))
     f(tf.ones([2]))
     f(tf.ones([3]))
-    with pytest.raises(RelaxError, match=r"needs what the signature leaves open.*one of 2, 4"):
+    with raises(RelaxError):
         f.relax()
     assert [trace.number for trace in f.traces] == [1, 2]
     assert f(tf.ones([2])).shape == [4]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ import tensorflow as tf
 
 import nbfn
 from nbfn.functions.signatures.pattern import SignatureError
+from tests.harness.messages import raises
 
 SPEC = tf.TensorSpec([None, 2], tf.float32)
 
@@ -25,55 +25,25 @@ def two(x: Any, y: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("function", "signature", "args", "kwargs", "said"),
+    ("function", "signature", "args", "kwargs"),
     [
-        (
-            one,
-            [SPEC],
-            (tf.ones([3, 2], tf.int32),),
-            {},
-            "`x` is int32[3, 2], but the input signature",
-        ),
-        (
-            one,
-            [SPEC],
-            (tf.ones([3]),),
-            {},
-            "`x` is float32[3], but the input signature expects float32[None,",
-        ),
-        (one, [SPEC], (tf.ones([3, 2]), 4), {}, "too many positional arguments"),
-        (one, [SPEC], (), {}, "missing a required argument: 'x'"),
-        (one, [SPEC], (), {"z": 1}, "missing a required argument: 'x'"),
-        (
-            one,
-            [{"a": SPEC}],
-            ({"b": 1},),
-            {},
-            "`x` is a dict with 'b', but the input signature expects a dict",
-        ),
-        (
-            two,
-            [[SPEC], SPEC],
-            ([1, 2], 1),
-            {},
-            "`x` is a list of 2, but the input signature expects a list of",
-        ),
-        (two, [SPEC, SPEC], (np.ones([2, 2]), "a"), {}, "`y` is str 'a', which is not a float32"),
-        (two, None, (1,), {}, "missing a required argument: 'y'"),
-        (two, None, (1, 2), {"z": 3}, "got an unexpected keyword argument 'z'"),
+        pytest.param(one, [SPEC], (tf.ones([3, 2], tf.int32),), {}, id="dtype"),
+        pytest.param(one, [SPEC], (tf.ones([3]),), {}, id="rank"),
+        pytest.param(one, [SPEC], (tf.ones([3, 2]), 4), {}, id="too many"),
+        pytest.param(one, [SPEC], (), {}, id="none"),
+        pytest.param(one, [SPEC], (), {"z": 1}, id="another"),
+        pytest.param(one, [{"a": SPEC}], ({"b": 1},), {}, id="dict"),
+        pytest.param(two, [[SPEC], SPEC], ([1, 2], 1), {}, id="list"),
+        pytest.param(two, [SPEC, SPEC], (np.ones([2, 2]), "a"), {}, id="string"),
+        pytest.param(two, None, (1,), {}, id="missing"),
+        pytest.param(two, None, (1, 2), {"z": 3}, id="unknown"),
     ],
 )
-def test_the_argument_is_named(
-    function: Any, signature: Any, args: Any, kwargs: Any, said: str
-) -> None:
+def test_the_argument_is_named(function: Any, signature: Any, args: Any, kwargs: Any) -> None:
     f = nbfn.function(function, input_signature=signature)
     for call in (f, f.explain):
-        with pytest.raises(TypeError) as raised:
+        with raises(TypeError):
             call(*args, **kwargs)
-        text = str(raised.value)
-        assert text.startswith(f"`{function.__name__}`: {said}")
-        assert "\n" not in text
-        assert "Received args" not in text
     assert (f.calls, len(f.traces)) == (0, 0)
 
 
@@ -100,7 +70,7 @@ def test_a_size_that_the_code_reads_is_named_when_it_cannot_be_relaxed() -> None
 
     serve(tf.ones([2, 2]))
     serve(tf.ones([4, 2]))
-    with pytest.raises(nbfn.NbfnError, match=r"Write tf\.shape\(images\)\[0\] in place of `images"):
+    with raises(nbfn.NbfnError):
         serve.relax()
 
 
@@ -119,26 +89,20 @@ class Row(NamedTuple):
 
 
 @pytest.mark.parametrize(
-    ("argument", "path", "told", "instead"),
+    ("argument", "instead"),
     [
-        ({1, 2}, "x", "a set", frozenset({1, 2})),
-        ([{"a": {1}}], "x[0]['a']", "a set", [{"a": frozenset({1})}]),
-        (Batch(tf.ones([2])), "x", "a Batch", Row(tf.ones([2]))),
-        (Equal(), "x", "an Equal", None),
+        pytest.param({1, 2}, frozenset({1, 2}), id="set"),
+        pytest.param([{"a": {1}}], [{"a": frozenset({1})}], id="inner set"),
+        pytest.param(Batch(tf.ones([2])), Row(tf.ones([2])), id="dataclass"),
+        pytest.param(Equal(), None, id="no hash"),
     ],
 )
-def test_what_keys_no_trace_is_named_with_what_does(
-    argument: Any, path: str, told: str, instead: Any
-) -> None:
+def test_what_keys_no_trace_is_named_with_what_does(argument: Any, instead: Any) -> None:
     f = nbfn.function(lambda x: 0)
     for call in (f, f, f.explain):
         if call == f.explain:  # of a function that has a trace
             f(instead)
-        with pytest.raises(
-            SignatureError, match=rf"`{re.escape(path)}` is {told}, which"
-        ) as caught:
+        with raises(SignatureError):
             call(argument)
-    advice = {"a set": f"frozenset({path})", "a Batch": "typing.NamedTuple"}
-    assert advice.get(told, "give Equal a __hash__") in str(caught.value)
     f(instead)
     assert f.hits == 1

@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 import nbfn
+from tests.harness.messages import raises
 
 
 def test_short_forms_in_nests_and_in_graph_function() -> None:
@@ -34,28 +35,19 @@ def test_python_values_by_keyword_and_in_a_dry_run() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    "arguments",
     [
-        (
-            (tf.ones([2, 2]), 3),
-            r"`x` is float32\[2, 2\], but the input signature expects float32\[None\]",
-        ),
-        (
-            (tf.ones([2], tf.int32), 3),
-            r"`x` is int32\[2\], but the input signature expects float32\[None\]",
-        ),
-        (("text", 3), r"`x` is str 'text', which is not a float32 tensor"),
-        (
-            (tf.ones([2]), tf.constant(3)),
-            r"`n` is a tensor, but the input signature expects a Python",
-        ),
-        ((tf.ones([2]),), "missing a required argument: 'n'"),
+        pytest.param((tf.ones([2, 2]), 3), id="rank"),
+        pytest.param((tf.ones([2], tf.int32), 3), id="dtype"),
+        pytest.param(("text", 3), id="text"),
+        pytest.param((tf.ones([2]), tf.constant(3)), id="tensor"),
+        pytest.param((tf.ones([2]),), id="missing"),
     ],
 )
-def test_what_does_not_match_is_named(arguments: Any, message: str) -> None:
+def test_what_does_not_match_is_named(arguments: Any) -> None:
     signature = [(tf.float32, [None]), nbfn.PYTHON_VALUE]
     f = nbfn.function(lambda x, n: x * n, input_signature=signature)
-    with pytest.raises(TypeError, match=message):
+    with raises(TypeError):
         f(*arguments)
     assert (f.traces, f.calls) == ((), 0)
 
@@ -63,7 +55,7 @@ def test_what_does_not_match_is_named(arguments: Any, message: str) -> None:
 def test_trace_on_new_value() -> None:
     f = nbfn.function(tf.square, input_signature=((nbfn.TRACE_ON_NEW_VALUE, [None]),))
     g = nbfn.function(lambda x, y: x, input_signature=[nbfn.TRACE_ON_NEW_VALUE, (tf.int32, [])])
-    with pytest.raises(nbfn.SignatureError, match=r"`x` is float32\[1, 1\]"):
+    with raises(nbfn.SignatureError):
         f(tf.constant([[2.0]]))
     g(tf.ones([2]), 1), g(tf.ones([3]), 2), g("text", 3)
     assert len(g.traces) == 3
@@ -72,11 +64,9 @@ def test_trace_on_new_value() -> None:
 def test_what_does_not_fit_a_list_is_named() -> None:
     g = nbfn.function(lambda xs: tf.add_n(xs), input_signature=[nbfn.ListOf((tf.float32, []), 2)])
     assert float(g([1.0, 2.0])) == 3.0
-    with pytest.raises(
-        nbfn.SignatureError, match="`xs` has 3 elements, but the input signature expects 2"
-    ):
+    with raises(nbfn.SignatureError):
         g([1.0, 2.0, 3.0])
-    with pytest.raises(nbfn.SignatureError, match=r"`xs\[1\]` is str 'a'"):
+    with raises(nbfn.SignatureError):
         g([1.0, "a"])
 
 
@@ -84,9 +74,9 @@ def test_the_signature_of_the_first_call() -> None:
     f = nbfn.function(lambda d, mode: d["x"], infer_signature_from_first_call=True)
     f({"x": tf.ones([2])}, "a")
     assert f({"x": [3.0, 4.0]}, "b").numpy().tolist() == [3.0, 4.0]
-    with pytest.raises(nbfn.SignatureError, match=r"`d\['x'\]` is float32\[3\].*float32\[2\]"):
+    with raises(nbfn.SignatureError):
         f({"x": tf.ones([3])}, "a")
-    with pytest.raises(nbfn.SignatureError, match=r"a dict with 'y'.*a dict with 'x'"):
+    with raises(nbfn.SignatureError):
         f({"y": tf.ones([2])}, "a")
 
 

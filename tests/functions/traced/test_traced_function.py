@@ -12,6 +12,7 @@ import tensorflow as tf
 import nbfn
 from nbfn import _tensorflow
 from nbfn.functions import EvictedError, TracedFunction
+from tests.harness.messages import raises, warns
 
 
 def double(x):
@@ -196,9 +197,9 @@ def test_evicted_traces_are_gone() -> None:
     f.evict(first)
     gc.collect()
     assert [trace.number for trace in f.traces] == [2]
-    with pytest.raises(EvictedError, match="call the function again"):
+    with raises(EvictedError):
         first.graph_def()
-    with pytest.raises(ValueError, match="not in the cache"):
+    with raises(ValueError):
         f.evict(first)
     f(tf.ones([2]))
     assert [trace.number for trace in f.traces] == [2, 3]
@@ -207,7 +208,7 @@ def test_evicted_traces_are_gone() -> None:
 def test_without_tensorflows_internals_calls_still_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nbfn._tensorflow.tracing.cache.TraceCache", object)
     _tensorflow.degraded.cache_clear()
-    with pytest.warns(nbfn.NbfnWarning, match="which trace serves a call"):
+    with warns(nbfn.NbfnWarning):
         f = nbfn.function(lambda x: x * 2)
     assert [f(tf.ones([n])).shape for n in (1, 2, 1)] == [[1], [2], [1]]
     assert (f.calls, f.hits, len(f.traces)) == (3, 1, 2)
@@ -218,7 +219,7 @@ def test_without_tensorflows_internals_calls_still_count(monkeypatch: pytest.Mon
 def test_a_failing_recorder_never_breaks_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
     f = nbfn.function(lambda x: x * 2)
     monkeypatch.setattr("nbfn.functions.calls.call.key_of", lambda _: 1 / 0)
-    with pytest.warns(nbfn.NbfnWarning, match="could not record a call"):
+    with warns(nbfn.NbfnWarning):
         assert f(tf.constant(2)).numpy() == 4
     assert f(tf.constant(3)).numpy() == 6
 
@@ -229,7 +230,7 @@ def test_a_recorder_that_has_failed_goes_on_at_the_next_call(
     f = nbfn.function(lambda x: x * 2)
     with monkeypatch.context() as broken:
         broken.setattr("nbfn.functions.recording.recorder.causes_of", lambda _: 1 / 0)
-        with pytest.warns(nbfn.NbfnWarning, match="could not record a call"):
+        with warns(nbfn.NbfnWarning):
             f(tf.constant(2))
     f(tf.constant(3))  # is served by a trace that could not be noted
     f(tf.constant(1.0))
@@ -238,11 +239,11 @@ def test_a_recorder_that_has_failed_goes_on_at_the_next_call(
 
 
 def test_bad_options_are_refused() -> None:
-    with pytest.raises(ValueError, match="max_traces is 0"):
+    with raises(ValueError):
         nbfn.function(lambda x: x, max_traces=0)
-    with pytest.raises(ValueError, match="on_limit is 'explode'"):
+    with raises(ValueError):
         nbfn.function(lambda x: x, on_limit="explode")
-    with pytest.raises(TypeError, match="found int 3, which is not a callable object"):
+    with raises(TypeError):
         nbfn.function(3)
     with pytest.raises(TypeError):
         nbfn.function(lambda x: x, no_such_option=1)

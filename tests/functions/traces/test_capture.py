@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 import nbfn
+from tests.harness.messages import raises
 
 weight = tf.Variable(tf.ones([3, 2]), name="not_this_name")
 layers = {"first": [tf.Variable(1.0)]}
@@ -97,7 +98,7 @@ def test_a_capture_keeps_nothing_alive() -> None:
     holder.clear()
     del variable, f
     gc.collect()
-    with pytest.raises(ReferenceError, match="`holder/0` no longer exists"):
+    with raises(ReferenceError):
         capture.value  # noqa: B018
 
 

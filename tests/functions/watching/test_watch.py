@@ -13,6 +13,7 @@ import nbfn
 from nbfn.functions.recording.registry import live_functions
 from nbfn.functions.watching.watch import WatchError
 from nbfn.functions.watching.watched_object import AmbiguousError
+from tests.harness.messages import raises
 
 weight = tf.Variable(3.0, name="weight")
 
@@ -208,9 +209,9 @@ def test_an_object_with_several_functions_says_which_to_ask() -> None:
     module.triple(tf.constant(1))
     assert watched.calls == 2
     assert watched["triple"].explain(tf.constant(1)).trace is not None
-    with pytest.raises(AmbiguousError, match="`double`, `triple`; ask one of them"):
+    with raises(AmbiguousError):
         watched.explain(tf.constant(1))
-    with pytest.raises(KeyError, match=r"no tf\.function `halve`"):
+    with raises(KeyError):
         watched["halve"]
 
 
@@ -227,7 +228,7 @@ def test_what_a_traced_function_answers_it_answers_too() -> None:
     assert general is watched.traces[-1]
     assert f(tf.ones([7])).shape == (7,)
     assert watched.traces[-1].hits == 1
-    with pytest.raises(AttributeError, match="is only watched, and relax would change it"):
+    with raises(AttributeError):
         watched.relax()
 
 
@@ -269,12 +270,12 @@ def test_what_nbfn_made_is_its_own_observer() -> None:
 
 @pytest.mark.parametrize("obj", [3, print, [1], tf.Module(), type("Plain", (), {})()])
 def test_what_cannot_be_watched(obj) -> None:
-    with pytest.raises(WatchError, match=r"there is no tf\.function in"):
+    with raises(WatchError):
         nbfn.watch(obj)
 
 
 def test_a_concrete_function_is_refused() -> None:
     f = tf.function(lambda x: x + 1)
     concrete = f.get_concrete_function(tf.constant(1))
-    with pytest.raises(WatchError, match="is one trace and never retraces"):
+    with raises(WatchError):
         nbfn.watch(concrete)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import keras
-import pytest
 import tensorflow as tf
 
 from nbfn import nn
+from tests.harness.messages import raises
 
 X = tf.ones([2, 3])
 
@@ -40,7 +40,7 @@ def test_a_path_leads_through_sequences_to_parts_of_any_kind() -> None:
     bound = outer.bind({})
     assert bound["inner/scale"] is scale
     assert bound["inner/scale/factor"] is scale.factor
-    with pytest.raises(nn.PathNotFoundError, match="'nothing'"):
+    with raises(nn.PathNotFoundError):
         outer["inner/nothing"]
 
 

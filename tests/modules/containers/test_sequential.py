@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from nbfn import nn
 from nbfn.modules.layers.part_names import snake_case
+from tests.harness.messages import raises
 
 
 class Scale(tf.Module):
@@ -113,7 +114,7 @@ def test_one_layer_twice_is_one_layer() -> None:
 
 
 def test_explicit_names_must_differ_and_other_names_are_suffixed() -> None:
-    with pytest.raises(nn.NameInUseError, match="'a'"):
+    with raises(nn.NameInUseError):
         nn.Sequential([nn.Dense(1, name="a"), nn.Dense(2, name="a")])
     seq = nn.Sequential([Scale(1.0, name="a"), Scale(2.0, name="a")])
     assert float(seq["a_1"].factor) == 2.0
@@ -125,9 +126,9 @@ def test_options_go_to_the_layers_that_take_them() -> None:
     variables = seq.init(nn.key(0), X)
     closed = seq.apply(variables, X, gate=False)
     assert float(tf.reduce_sum(tf.abs(closed))) == 0.0
-    with pytest.raises(nn.RngError, match="dropout"):
+    with raises(nn.RngError):
         seq.apply(variables, X, training=True)
-    with pytest.raises(nn.PartError, match="'traning'"):
+    with raises(nn.PartError):
         seq.apply(variables, X, traning=True)
 
 
@@ -146,14 +147,14 @@ def test_layers_may_be_added_until_there_are_variables() -> None:
     assert seq is same
     assert [layer.features for layer in seq] == [2, 3, 4, 5]
     bound = seq.bind(seq.init(nn.key(0), X))
-    with pytest.raises(nn.FrozenModuleError, match="before"):
+    with raises(nn.FrozenModuleError):
         bound += nn.Dense(1)
     with pytest.raises(nn.FrozenModuleError):
         seq.layers = ()
 
 
 def test_a_scope_needs_a_name_and_is_left_after_an_error() -> None:
-    with pytest.raises(nn.PlacementError, match="no name"), nn.Sequential():
+    with raises(nn.PlacementError), nn.Sequential():
         pass
     with pytest.raises(KeyError), nn.Sequential(name="outer"):
         raise KeyError
@@ -235,9 +236,9 @@ def test_a_composite_has_the_fields_of_its_config() -> None:
     assert block == Block(**Block.Config(features=2, hidden=[4, 5]))
     assert repr(block) == "Block(features=2, hidden=[4, 5])"
     assert block.config == Block.Config(features=2, hidden=[4, 5])
-    with pytest.raises(nn.SpecError, match="'features' expected int"):
+    with raises(nn.SpecError):
         Block(features="2")
-    with pytest.raises(TypeError, match="featuers"):
+    with raises(TypeError):
         Block(featuers=2)
     with pytest.raises(TypeError):
         Block(2)
@@ -275,7 +276,7 @@ def test_a_composite_may_annotate_its_fields_itself() -> None:
             return nn.Dense(config.width)
 
     assert Plain().init(nn.key(0), X)["params"]["dense"]["kernel"].shape == (3, 3)
-    with pytest.raises(nn.SpecDefinitionError, match="'other'"):
+    with raises(nn.SpecDefinitionError):
 
         class Mixed(nn.Composite):
             other: int
@@ -322,7 +323,7 @@ def test_every_module_class_has_a_config() -> None:
     assert Net(**config) == config.make() == Net(3)
     assert config.make(name="net").name == "net"
     assert Net.Config.from_json(config.to_json()) == config
-    with pytest.raises(nn.SpecError, match=r"Net\.Config: field 'width' expected int"):
+    with raises(nn.SpecError):
         Net.Config(width=3.5)
 
 
@@ -335,15 +336,15 @@ def test_normalizing_activation() -> None:
     config = nn.BatchNorm.Config(momentum=0.5)
     assert nn.NormalizingActivation(normalization=config)["batch_norm"].momentum == 0.5
     assert len(nn.NormalizingActivation(normalization=None)) == 1
-    with pytest.raises(nn.PartError, match="mean 'batch_norm'"):
+    with raises(nn.PartError):
         list(nn.NormalizingActivation(normalization="batchnorm"))
 
 
 def test_an_empty_sequence_cannot_be_called() -> None:
     empty = nn.Sequential(name="outer")
-    with pytest.raises(nn.EmptySequentialError, match=r"Sequential\(.*has no layers.*add"):
+    with raises(nn.EmptySequentialError):
         empty.init(nn.key(0), 1.0)
-    with pytest.raises(ValueError, match="has no layers"):
+    with raises(ValueError):
         empty(1.0)
     empty += tf.negative
     assert float(empty(tf.constant(2.0))) == -2.0

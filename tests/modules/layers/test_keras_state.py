@@ -11,6 +11,7 @@ import tensorflow as tf
 
 import nbfn
 from nbfn import nn
+from tests.harness.messages import raises
 
 S = tf.random.stateless_normal([4, 6, 5], [1, 2])
 TEXTS = ["the cat sat", "the dog"]
@@ -54,7 +55,7 @@ def test_a_generated_stateful_layer_has_state() -> None:
     one, updated = module.apply(variables, S, mutable=["state"])
     two = module.apply({**variables, **updated}, S, mutable=["state"])[0]
     assert np.abs(one - two).max() > 1e-3
-    with pytest.raises(nn.ImmutableCollectionError, match="rnn_state"):
+    with raises(nn.ImmutableCollectionError):
         module.apply(variables, S)
 
 
@@ -160,7 +161,7 @@ def test_a_layer_that_is_partly_built_is_refused() -> None:
         def call(self, x: Any) -> Any:
             return self.outer(self.inner(x))
 
-    with pytest.raises(nn.PartError, match=r"Partly.*weights in some.*call it once"):
+    with raises(nn.PartError):
         nn.Keras(Partly()).init(nn.key(0), S)
 
 
@@ -205,5 +206,5 @@ def test_constraints_of_weights_are_applied_by_optimizers(called_first: bool) ->
 
 @pytest.mark.parametrize("order", ["nchv", "hwc", 3])
 def test_an_unknown_data_format_is_refused(order: Any) -> None:
-    with pytest.raises(nn.DataFormatError, match=rf"{order!r}.*'nchw', 'ncw', 'ndhwc', 'nhwc'"):
+    with raises(nn.DataFormatError):
         nn.Conv2D(4, 3, data_format=order).init(nn.key(0), tf.ones([1, 8, 8, 3]))

@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 from nbfn import nn
+from tests.harness.messages import raises
 
 T = TypeVar("T")
 X = tf.ones([1, 2])
@@ -50,7 +51,7 @@ def test_abstract_modules_and_mixins() -> None:
         def width_of(self):
             return 2 * self.width
 
-    with pytest.raises(TypeError, match="abstract"):
+    with pytest.raises(TypeError, match="width_of"):
         Base(3)
     double = Double(3)
     assert double.label() == "Double:3"
@@ -147,7 +148,7 @@ def test_a_descriptor_that_raises_is_not_a_missing_attribute() -> None:
             return getattr(self, name)
 
     for name in ("custom", "cached"):
-        with pytest.raises(nn.PropertyError, match=rf"Net\.{name}.*'non_existent'"):
+        with raises(nn.PropertyError):
             Net().apply({}, name)
 
 

@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 from nbfn import nn
+from tests.harness.messages import raises
 
 ones = nn.initializers.ones_init()
 
@@ -82,7 +83,7 @@ def test_a_plain_method_may_declare_for_a_compact_one() -> None:
 
     variables = Helped().init(nn.key(0), 1.0)
     assert list(variables["params"]) == ["Scale_0"]
-    with pytest.raises(nn.PlacementError, match="Helped at / that is neither setup nor"):
+    with raises(nn.PlacementError):
         Helped().apply(variables, 1.0, method="part")
 
 
@@ -94,14 +95,14 @@ def test_params_and_variables_need_setup_or_compact() -> None:
         def stats(self):
             return self.variable("stats", "n", lambda: 0)
 
-    with pytest.raises(nn.PlacementError, match=r"'s' of 'params'.*@nn.compact"):
+    with raises(nn.PlacementError):
         Forgot().init(nn.key(0), 1.0)
-    with pytest.raises(nn.PlacementError, match="get_variable and put_variable"):
+    with raises(nn.PlacementError):
         Forgot().init(nn.key(0), method="stats")
 
 
 def test_compact_on_an_unbound_module_is_refused() -> None:
-    with pytest.raises(nn.UnboundModuleError, match=r"Scale.__call__ is compact"):
+    with raises(nn.UnboundModuleError):
         Scale()(1.0)
 
 
@@ -154,18 +155,18 @@ def test_parent_none_detaches() -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "kind"),
+    ("first", "second"),
     [
-        ("module", "module", "submodule"),
-        ("module", "param", "param"),
-        ("param", "module", "submodule"),
-        ("param", "param", "param"),
-        ("variable", "variable", "variable"),
-        ("variable", "module", "submodule"),
-        ("module", "variable", "variable"),
+        ("module", "module"),
+        ("module", "param"),
+        ("param", "module"),
+        ("param", "param"),
+        ("variable", "variable"),
+        ("variable", "module"),
+        ("module", "variable"),
     ],
 )
-def test_collisions(first: str, second: str, kind: str) -> None:
+def test_collisions(first: str, second: str) -> None:
     def declare(m: Any, what: str) -> None:
         if what == "module":
             Scale(name="same")
@@ -178,7 +179,7 @@ def test_collisions(first: str, second: str, kind: str) -> None:
         declare(m, first)
         declare(m, second)
 
-    with pytest.raises(nn.NameInUseError, match=f"'same', so it cannot have a {kind}"):
+    with raises(nn.NameInUseError):
         run(body)
 
 
@@ -200,7 +201,7 @@ def test_collisions_in_setup_and_between_setup_and_compact() -> None:
             return Scale(name="a")(x)
 
     for module in (InSetup(), Across()):
-        with pytest.raises(nn.NameInUseError, match="'a'"):
+        with raises(nn.NameInUseError):
             params(module)
 
 
@@ -227,12 +228,11 @@ def test_an_automatic_name_for_two_configurations_is_an_error() -> None:
     def both(m):
         return m(m(x, relu=True), relu=False)
 
-    message = r"/Dense_0 was Dense\(features=2, activation=.* and is now Dense\(features=2\)"
-    with pytest.raises(nn.AutoNameError, match=message):
+    with raises(nn.AutoNameError):
         nn.init(both, Branches())(nn.key(0))
     bound = Branches().bind(Branches().init(nn.key(0), x))
     bound(x)
-    with pytest.raises(nn.AutoNameError, match="control flow"):
+    with raises(nn.AutoNameError):
         bound(x, relu=True)
 
 
@@ -270,7 +270,7 @@ def test_paths() -> None:
 
     Root().apply({}, 1.0)
     assert seen == {("Leaf_0",): "Leaf_0", ("leaf",): "leaf"}
-    with pytest.raises(nn.UnboundModuleError, match=r"Leaf.path"):
+    with raises(nn.UnboundModuleError):
         _ = Leaf().path
 
 

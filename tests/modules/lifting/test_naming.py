@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 from nbfn import nn
+from tests.harness.messages import raises
 from tests.modules.nets import WAYS, called, near
 
 X = tf.random.stateless_normal([2, 2], nn.key(9))
@@ -128,7 +129,7 @@ def test_names_are_reserved_across_transformed_methods(transform: Any) -> None:
         def __call__(self, x):
             return self.helper(x, nn.Dense(2, name="a"))
 
-    with pytest.raises(nn.NameInUseError, match="'a'"):
+    with raises(nn.NameInUseError):
         Clash().init(nn.key(0), X)
 
     class InSetup(nn.Module):
@@ -140,7 +141,7 @@ def test_names_are_reserved_across_transformed_methods(transform: Any) -> None:
         def __call__(self, x):
             return self.subs[0](x)
 
-    with pytest.raises(nn.NameInUseError, match="'subs_0'"):
+    with raises(nn.NameInUseError):
         InSetup().init(nn.key(0), X)
 
 
@@ -214,7 +215,7 @@ def test_switch_with_modules_that_the_branches_make(how: str) -> None:
 
 
 def test_an_automatic_name_for_different_modules_of_two_branches_is_refused() -> None:
-    with pytest.raises((nn.AutoNameError, nn.ParamShapeError), match="Dense_0"):
+    with raises((nn.AutoNameError, nn.ParamShapeError)):
         Heads(named=False).init(nn.key(0), tf.constant(0), X)
 
 

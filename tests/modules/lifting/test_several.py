@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 from nbfn import nn
+from tests.harness.messages import raises
 from tests.modules.nets import near
 
 X = tf.random.stateless_normal([4, 3], nn.key(9))
@@ -141,14 +142,14 @@ def test_a_structure_that_does_not_fit_is_refused() -> None:
         return nn.jvp(lambda m, x: m[1](x), modules, (x,), (x,), {"params": {}})
 
     get = FORMS["a list"][0]
-    with pytest.raises(nn.TransformError, match=r"variable_tangents must have the structure of"):
+    with raises(nn.TransformError):
         Root(wrong, get).apply(VARIABLES, X)
 
     def unknown(modules, x):
         tangents = {"params": {"head": {"kernal": tf.zeros([3, 2])}}}
         return nn.jvp(lambda m, x: m(x), modules, (x,), (x,), tangents)
 
-    with pytest.raises(nn.TransformError, match=r"variable_tangents has 'head/kernal'"):
+    with raises(nn.TransformError):
         Root(unknown, FORMS["a module that holds others"][0]).apply(VARIABLES, X)
 
 

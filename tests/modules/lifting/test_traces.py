@@ -12,6 +12,7 @@ import pytest
 import tensorflow as tf
 
 from nbfn import nn
+from tests.harness.messages import raises
 from tests.modules.nets import near
 
 X = tf.random.stateless_normal([3, 2], nn.key(9))
@@ -343,7 +344,7 @@ def test_ragged_and_sparse_tensors_and_variables_go_through_jit() -> None:
 )
 def test_remat_refuses_what_it_would_give_no_gradient(value: Any) -> None:
     dense = nn.Dense(2).bind(nn.Dense(2).init(nn.key(0), X))
-    with pytest.raises(nn.TransformError, match=r"dense tensors, found a (Ragged|Sparse)Tensor"):
+    with raises(nn.TransformError):
         nn.remat(lambda m, v: v)(dense, value)
 
 

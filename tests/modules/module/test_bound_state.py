@@ -12,6 +12,7 @@ import pytest
 import tensorflow as tf
 
 from nbfn import nn
+from tests.harness.messages import raises
 from tests.modules.nets import Linear, Net, X, ones, scaled
 
 # -- state and streams -----------------------------------------------------------------------------
@@ -28,7 +29,7 @@ def test_assignment_keeps_the_variable_and_checks_the_value() -> None:
     assert bound["n"] is variable
     assert variable.numpy().tolist() == [1.0, 1.0]
     for bad in (tf.zeros([3]), tf.zeros([2], tf.int32), "text", {"x": 1.0}):
-        with pytest.raises(nn.AssignmentError, match="/n of the collection 'cache'"):
+        with raises(nn.AssignmentError):
             bound.put(bad)
     with pytest.raises(nn.AssignmentError):
         bound.put({"a": tf.constant(7.0), "b": [tf.zeros([5])]}, "pair")
@@ -42,7 +43,7 @@ def test_params_are_immutable_for_calls_unless_said(variables: Any) -> None:
             self.put_variable("params", "w", 2.0)
 
     held = {"params": {"w": tf.zeros([])}}
-    with pytest.raises(nn.ImmutableCollectionError, match=r"bind\(..., mutable=\['params'\]\)"):
+    with raises(nn.ImmutableCollectionError):
         Writing().bind(held)()
     bound = Writing().bind(held, mutable=True)
     bound()
@@ -53,9 +54,9 @@ def test_params_are_immutable_for_calls_unless_said(variables: Any) -> None:
 
 
 def test_missing_variables_are_an_error_or_made_eagerly_if_mutable() -> None:
-    with pytest.raises(nn.CollectionNotFoundError, match="'kernel'"):
+    with raises(nn.CollectionNotFoundError):
         Linear(2).bind({})(X)
-    with pytest.raises(nn.VariableCreationError, match=r"call the module once outside tf.function"):
+    with raises(nn.VariableCreationError):
         tf.function(Linear(2).bind({}, nn.key(0), mutable=True))(X)
     bound = Linear(2).bind({}, nn.key(0), mutable=True)
     y = bound(X)
@@ -65,9 +66,9 @@ def test_missing_variables_are_an_error_or_made_eagerly_if_mutable() -> None:
 
 
 def test_bind_is_refused_in_a_trace_and_for_what_is_no_value(variables: Any) -> None:
-    with pytest.raises(nn.VariableCreationError, match=r"outside tf.function"):
+    with raises(nn.VariableCreationError):
         tf.function(lambda: Net().bind(variables)(X))()
-    with pytest.raises(nn.AssignmentError, match=r"/w of the collection 'params'.*found object"):
+    with raises(nn.AssignmentError):
         Linear(1).bind({"params": {"w": object()}})
 
 
@@ -117,7 +118,7 @@ def test_draws_advance_in_a_loop_inside_a_traced_method() -> None:
 
 def test_reseed_may_add_a_stream() -> None:
     bound = Noise().bind({})
-    with pytest.raises(nn.RngError, match=r"bind\(..., rngs=\{'noise'"):
+    with raises(nn.RngError):
         bound()
     bound.reseed({"noise": nn.key(1)})
     tf.debugging.assert_equal(bound(), Noise().apply({}, rngs={"noise": nn.key(1)}))

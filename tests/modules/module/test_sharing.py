@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 import tensorflow as tf
 
 from nbfn import nn
+from tests.harness.messages import raises
 
 X = tf.ones([1, 2])
 
@@ -89,12 +89,12 @@ def test_names_of_both_must_differ() -> None:
         def __call__(self, x):
             return self.inner(x)
 
-    with pytest.raises(nn.NameInUseError, match="'w'"):
+    with raises(nn.NameInUseError):
         Wrapper().init(nn.key(0), X)
 
 
 def test_sharing_needs_variables() -> None:
-    with pytest.raises(nn.UnboundModuleError, match="share_scope"):
+    with raises(nn.UnboundModuleError):
         nn.share_scope(nn.Dense(1), nn.Dense(2))
 
 
@@ -151,7 +151,7 @@ def test_adopted_modules_keep_their_names_if_the_class_says_so() -> None:
 def test_merge_param() -> None:
     assert nn.merge_param("train", None, False) is False
     assert nn.merge_param("train", True, None) is True
-    with pytest.raises(ValueError, match="'train' must be given"):
+    with raises(ValueError):
         nn.merge_param("train", None, None)
-    with pytest.raises(ValueError, match="given twice"):
+    with raises(ValueError):
         nn.merge_param("train", True, False)

@@ -6,13 +6,13 @@ import contextlib
 import copy
 import dataclasses
 import pickle
-import re
 from typing import Any
 
 import pytest
 import tensorflow as tf
 
 from nbfn import NbfnError, nn
+from tests.harness.messages import raises
 
 
 class Base(nn.Module):
@@ -59,7 +59,7 @@ def test_kw_only_is_not_inherited() -> None:
 
 @pytest.mark.parametrize("name", ["parent", "name", "variables", "apply"])
 def test_reserved_fields_are_refused_at_class_creation(name: str) -> None:
-    with pytest.raises(nn.ReservedFieldError, match=f"Bad annotates '{name}'"):
+    with raises(nn.ReservedFieldError):
         type("Bad", (nn.Module,), {"__annotations__": {name: int}})
 
 
@@ -72,7 +72,7 @@ def test_reserved_attributes_are_refused_in_setup(name: str) -> None:
         def __call__(self, x):
             return x
 
-    with pytest.raises(nn.ReservedFieldError, match=f"setup sets Bad.{name}, but every module"):
+    with raises(nn.ReservedFieldError):
         Bad().init(nn.key(0), 1.0)
 
 
@@ -129,13 +129,13 @@ def test_post_init_without_super_is_refused_when_used(use: str) -> None:
 
     module = Forgetful()
     args = {"init": (nn.key(0),), "apply": ({},), "bind": ({},), "clone": ()}[use]
-    with pytest.raises(nn.PostInitError, match=r"super\(\).__post_init__\(\)"):
+    with raises(nn.PostInitError):
         getattr(module, use)(*args)
 
 
 def test_top_level_modules_are_frozen() -> None:
     module = Base(1)
-    with pytest.raises(nn.FrozenModuleError, match=r"Base.width .*clone\(width=...\)"):
+    with raises(nn.FrozenModuleError):
         module.width = 2
     with pytest.raises(nn.FrozenModuleError):
         module.extra = 2
@@ -162,7 +162,7 @@ def test_setup_may_not_overwrite_arguments() -> None:
         def __call__(self):
             return self.a
 
-    with pytest.raises(nn.SetupFieldError, match=r"Overwriting.a"):
+    with raises(nn.SetupFieldError):
         Overwriting(1).apply({})
 
 
@@ -230,7 +230,7 @@ def test_a_property_that_fails_names_itself() -> None:
         def broken(self):
             return self.no_such_thing
 
-    with pytest.raises(nn.PropertyError, match=r"Hiding.broken raised .*no_such_thing"):
+    with raises(nn.PropertyError):
         _ = Hiding().bind({}).broken
 
 
@@ -239,16 +239,14 @@ def test_an_unknown_attribute_suggests_a_near_one() -> None:
         def setup(self):
             self.decoder = nn.Dense(2)
 
-    with pytest.raises(nn.UnknownAttributeError, match="Did you mean 'decoder'"):
+    with raises(nn.UnknownAttributeError):
         _ = Setup().bind({}).decodr
-    with pytest.raises(
-        nn.UnboundAttributeError, match=r"while it is unbound.*Did you mean 'decoder'"
-    ):
+    with raises(nn.UnboundAttributeError):
         _ = Setup().decodr
 
 
 def test_lifecycle_methods_on_the_class_are_refused() -> None:
-    with pytest.raises(nn.InstanceError, match="Construct the module first"):
+    with raises(nn.InstanceError):
         Linear.init(nn.key(0), tf.ones((1, 2)))
 
 
@@ -301,9 +299,9 @@ def test_submodules_of_setup_are_attributes_of_an_unbound_module() -> None:
     assert ae.decoder is ae.decoder is ae["decoder"]
     assert ae.parts["a"][0] == nn.Dense(2)
     assert ae.size == 7
-    with pytest.raises(nn.UnboundAttributeError, match="variables, and what is computed with them"):
+    with raises(nn.UnboundAttributeError):
         _ = ae.scale
-    with pytest.raises(nn.UnboundAttributeError, match="Did you mean 'decoder'"):
+    with raises(nn.UnboundAttributeError):
         _ = ae.decoderr
 
 
@@ -362,7 +360,7 @@ def test_setup_of_another_module_does_not_get_submodules_of_its_own() -> None:
         def __call__(self, x):
             return self.decoder(x)
 
-    with pytest.raises(nn.UnboundAttributeError, match="'decoder' while it is unbound"):
+    with raises(nn.UnboundAttributeError):
         Reads().init(nn.key(0), tf.ones([1, 2]))
 
 
@@ -381,13 +379,9 @@ def test_a_method_of_an_unbound_module_says_how_to_call_it() -> None:
     coder, x = Coder(), tf.ones([2, 4])
     variables = coder.init(nn.key(0), x)
     for _ in range(2):
-        with pytest.raises(
-            nn.UnboundAttributeError,
-            match=r"'encode' reads 'encoder', which needs variables\. Call module\.apply\("
-            r"variables, \.\.\., method=\"encode\"\), or module\.bind\(variables\)\.encode",
-        ):
+        with raises(nn.UnboundAttributeError):
             coder.encode(x)
-    with pytest.raises(nn.UnboundAttributeError, match=r"Call module\.apply\(variables, \.\.\.\)"):
+    with raises(nn.UnboundAttributeError):
         coder(x)
     assert coder.encoder == nn.Dense(3, parent=None)
     one = coder.apply(variables, x, method="encode")
@@ -409,11 +403,7 @@ def test_an_init_of_its_own_is_told_what_to_write() -> None:
 
         __call__ = nn.compact(lambda self, x: nn.Dense(self.features)(x))
 
-    told = (
-        "Net has an __init__ of its own, and the fields of a module are its arguments. Write "
-        "`features: int; rate: float = 0.5` in the class body in place of it; what it computes"
-    )
     for use in (lambda m: m.init(nn.key(0), tf.ones([1, 2])), lambda m: m.bind({})):
-        with pytest.raises(nn.PostInitError, match=re.escape(told)):
+        with raises(nn.PostInitError):
             use(Net(3))
     Fine(3).init(nn.key(0), tf.ones([1, 2]))

@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 from nbfn import nn
+from tests.harness.messages import raises
 from tests.modules.nets import WAYS, called
 
 X = tf.constant([[1.0, 2.0], [3.0, -1.0]])
@@ -155,40 +156,39 @@ def test_custom_vjp_makes_variables_as_the_function_does(variables: Any) -> None
 
 
 @pytest.mark.parametrize(
-    ("how", "message"),
+    "how",
     [
-        (lambda m, x: nn.grad(lambda m: m(x), m), "but there is none"),
-        (lambda m, x: nn.grad(lambda m, x: x, m, x), r"scalar.*shape"),
-        (lambda m, x: nn.vjp(lambda m, x: x, m, x, has_aux=True), r"\(output, aux\)"),
-        (lambda m, x: nn.grad(lambda _, x: m(x), m, x), r"/poly is used inside nn\.vjp"),
-        (
+        pytest.param(lambda m, x: nn.grad(lambda m: m(x), m), id="no input"),
+        pytest.param(lambda m, x: nn.grad(lambda m, x: x, m, x), id="no scalar"),
+        pytest.param(lambda m, x: nn.vjp(lambda m, x: x, m, x, has_aux=True), id="no aux"),
+        pytest.param(lambda m, x: nn.grad(lambda _, x: m(x), m, x), id="outside"),
+        pytest.param(
             lambda m, x: nn.jvp(
                 lambda m, x: m(x), m, (x,), (x,), variable_tangents={"params": {"v": x}}
             ),
-            "no such variable",
+            id="no variable",
         ),
-        (lambda m, x: nn.vjp(lambda m, x: m(x), tf.identity, x), "no module with variables"),
-        (
-            lambda m, x: nn.custom_vjp(doubled, lambda m, x: x, backward)(m, x),
-            "forward_fn must return",
+        pytest.param(lambda m, x: nn.vjp(lambda m, x: m(x), tf.identity, x), id="no module"),
+        pytest.param(
+            lambda m, x: nn.custom_vjp(doubled, lambda m, x: x, backward)(m, x), id="forward_fn"
         ),
     ],
 )
-def test_misuse(variables: Any, how: Any, message: str) -> None:
-    with pytest.raises(nn.TransformError, match=message):
+def test_misuse(variables: Any, how: Any) -> None:
+    with raises(nn.TransformError):
         Outer(how).apply(variables, X, mutable=["counts"])
 
 
 @pytest.mark.parametrize(
-    ("back", "message"),
+    "back",
     [
-        (lambda vjp_fn, ct: ({}, X), "no gradient for the variable 'w'"),
-        (lambda vjp_fn, ct: ({"params": {"w": tf.ones([2])}},), "found 0 of inputs"),
+        pytest.param(lambda vjp_fn, ct: ({}, X), id="variable"),
+        pytest.param(lambda vjp_fn, ct: ({"params": {"w": tf.ones([2])}},), id="input"),
     ],
 )
-def test_wrong_gradients_are_refused(variables: Any, back: Any, message: str) -> None:
+def test_wrong_gradients_are_refused(variables: Any, back: Any) -> None:
     bound = Outer(nn.custom_vjp(doubled, forward, back)).bind(variables)
     with tf.GradientTape() as tape:
         y = bound(X)
-    with pytest.raises(nn.TransformError, match=message):
+    with raises(nn.TransformError):
         tape.gradient(y, bound.trainable_variables)

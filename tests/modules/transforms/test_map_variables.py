@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 import tensorflow as tf
 
 from nbfn import nn
+from tests.harness.messages import raises
 from tests.modules.nets import near
 
 X = tf.random.stateless_normal([4, 3], nn.key(9))
@@ -41,9 +41,9 @@ def test_map_variables_as_a_class_makes_and_sees_them() -> None:
     near(module.apply(variables, X), X @ tf.sign(variables["params"]["kernel"]))
     bound = module.bind(variables)
     near(tf.function(lambda x: bound(x))(X), module.apply(variables, X))
-    with pytest.raises(nn.NotFoundError, match="kernel"):
+    with raises(nn.NotFoundError):
         nn.map_variables(nn.Dense, trans_in_fn=sign)(2).init(nn.key(0), X)
-    with pytest.raises(nn.TransformError, match="what trans_in_fn returns must be collections"):
+    with raises(nn.TransformError):
         nn.map_variables(nn.Dense, trans_in_fn=lambda v: 3)(2).apply(variables, X)
 
 

@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 from nbfn import nn
+from tests.harness.messages import raises
 from tests.modules.nets import WAYS, called, near
 
 X = tf.random.stateless_normal([3, 4], nn.key(9))
@@ -192,18 +193,16 @@ class Single(nn.Module):
         return carry
 
 
-@pytest.mark.parametrize(
-    ("module", "message"), [(Wide, "changes the carry"), (Single, r"\(carry, output\)")]
-)
-def test_misuse(module: Any, message: str) -> None:
-    with pytest.raises(nn.TransformError, match=message):
+@pytest.mark.parametrize("module", [Wide, Single])
+def test_misuse(module: Any) -> None:
+    with raises(nn.TransformError):
         nn.scan(module, length=3)().apply({}, tf.zeros([2]))
 
 
 def test_a_shared_collection_may_not_be_written() -> None:
     counting = nn.scan(Counting, variable_broadcast="counts", variable_axes={"own": 0})()
     start = {"counts": {"n": tf.constant(10.0)}, "own": {"n": tf.zeros([3])}}
-    with pytest.raises(nn.ImmutableCollectionError, match="variable_carry"):
+    with raises(nn.ImmutableCollectionError):
         counting.apply(start, tf.zeros([]), tf.ones([3]), mutable=True)
 
 

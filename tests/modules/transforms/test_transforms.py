@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 from nbfn import nn
+from tests.harness.messages import raises
 from tests.modules.nets import WAYS, called, near
 
 X = tf.random.stateless_normal([4, 3], nn.key(9))
@@ -153,11 +154,11 @@ def test_branches_must_agree() -> None:
 
             return nn.cond(pred, one, lambda m, x: (x, x) if kind == "shape" else x, self, X)
 
-    for kind, message in (("shape", "different structures"), ("makes", "/new .*one of the func")):
+    for kind in ("shape", "makes"):
         run = tf.function(lambda p, kind=kind: Disagree().apply({}, p, kind, mutable=["counts"]))
-        with pytest.raises(nn.TransformError, match=message):
+        with raises(nn.TransformError):
             run(tf.constant(True))
-    with pytest.raises(nn.TransformError, match="at least one"):
+    with raises(nn.TransformError):
         nn.switch(0, [], Disagree())
 
 
@@ -212,8 +213,8 @@ def test_while_loop(traced: bool) -> None:
 
 def test_a_while_loop_detects_closures_and_refuses_new_variables() -> None:
     variables = Loop().init(nn.key(0), X, 0)
-    with pytest.raises(nn.TransformError, match=r"/dense is used inside nn\.while_loop"):
+    with raises(nn.TransformError):
         Loop(closure=True).apply(variables, X, 1, rngs={"noise": nn.key(1)}, mutable=["counts"])
     counts = {"params": variables["params"]}
-    with pytest.raises(nn.TransformError, match=r"make variables.*turns"):
+    with raises(nn.TransformError):
         Loop().apply(counts, X, 1, rngs={"noise": nn.key(1)}, mutable=["counts"])

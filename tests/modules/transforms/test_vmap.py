@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 
 from nbfn import nn
+from tests.harness.messages import raises
 
 X = tf.random.stateless_normal([3, 2], nn.key(9))
 
@@ -134,7 +135,7 @@ def test_streams_that_are_not_split_are_the_same_and_others_do_not_exist() -> No
     tf.debugging.assert_equal(y[0], y[1])
     y = Draws({"noise": True}).apply({}, X, rngs=rngs)
     assert bool(tf.reduce_any(y[0] != y[1]))
-    with pytest.raises(nn.RngError, match=r"inside nn\.vmap.*split_rngs=\{'noise': True\}"):
+    with raises(nn.RngError):
         Draws({}).apply({}, X, rngs=rngs)
 
 
@@ -181,11 +182,11 @@ def test_modules_that_can_be_seen_are_mapped(wrap: Any) -> None:
 
 
 def test_a_closure_over_a_module_is_detected() -> None:
-    with pytest.raises(nn.TransformError, match=r"/Dense_0 is used inside nn\.vmap.*nn\.Partial"):
+    with raises(nn.TransformError):
         Closure(lambda m: lambda x: m(x)).init(nn.key(0), X)
     variables = Closure(Held).init(nn.key(0), X)
     bound = Closure(lambda m: lambda x: m(x)).bind(variables)
-    with pytest.raises(nn.TransformError, match="Dense_0"):
+    with raises(nn.TransformError):
         bound(X)
     tf.debugging.assert_near(Closure(Held).bind(variables)(X), Closure(Held).apply(variables, X))
 
@@ -253,7 +254,7 @@ def test_methods_can_be_chosen() -> None:
     variables = members.init(nn.key(0), X, method="encode")
     assert members.apply(variables, X, method="encode").shape == (3, 4, 2)
     assert members.apply(variables, X, method="plain").shape == (3, 2)
-    with pytest.raises(nn.TransformError, match="no method 'decode'"):
+    with raises(nn.TransformError):
         ensemble(methods=["decode"])(Two)
 
 
@@ -262,24 +263,24 @@ def test_a_shared_collection_may_not_be_written() -> None:
     x = tf.ones([3, 4, 2])
     variables = Net().init(nn.key(0), x[:, 0])
     assert mapped().apply(variables, x).shape == (4, 3, 4)
-    with pytest.raises(nn.ImmutableCollectionError, match=r"inside nn\.vmap.*variable_axes"):
+    with raises(nn.ImmutableCollectionError):
         mapped().apply(variables, x, training=True, mutable=["batch_stats"])
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
+    "make",
     [
-        (lambda: nn.vmap(nn.Dense(3)), "instance"),
-        (lambda: nn.vmap(3), "not 3"),
-        (lambda: nn.vmap(lambda m, x: x)(1.0, X), "no module with variables"),
-        (lambda: nn.vmap(nn.Dense)(3)(X), "no module with variables"),
-        (lambda: nn.vmap(nn.Dense, in_axes=(0, 0))(3).init(nn.key(0), X), "in_axes has 2 entries"),
-        (lambda: nn.vmap(nn.Dense, in_axes=None)(3).init(nn.key(0), X), "nothing to map"),
-        (lambda: nn.vmap(nn.Dense, axis_size=5)(3).init(nn.key(0), X), r"sizes: \[3, 5\]"),
+        pytest.param(lambda: nn.vmap(nn.Dense(3)), id="instance"),
+        pytest.param(lambda: nn.vmap(3), id="number"),
+        pytest.param(lambda: nn.vmap(lambda m, x: x)(1.0, X), id="no module"),
+        pytest.param(lambda: nn.vmap(nn.Dense)(3)(X), id="module class"),
+        pytest.param(lambda: nn.vmap(nn.Dense, in_axes=(0, 0))(3).init(nn.key(0), X), id="in_axes"),
+        pytest.param(lambda: nn.vmap(nn.Dense, in_axes=None)(3).init(nn.key(0), X), id="no axis"),
+        pytest.param(lambda: nn.vmap(nn.Dense, axis_size=5)(3).init(nn.key(0), X), id="sizes"),
     ],
 )
-def test_misuse(make: Any, message: str) -> None:
-    with pytest.raises(nn.TransformError, match=message):
+def test_misuse(make: Any) -> None:
+    with raises(nn.TransformError):
         make()
 
 
@@ -289,7 +290,7 @@ def test_a_module_may_not_come_out() -> None:
         def __call__(self, x):
             return nn.vmap(lambda m, x: m)(self, x)
 
-    with pytest.raises(nn.TransformError, match="returned a module"):
+    with raises(nn.TransformError):
         Leaks().apply({}, X)
 
 
@@ -310,7 +311,5 @@ def test_an_error_inside_leaves_the_modules_usable() -> None:
 
 def test_an_axis_that_an_argument_lacks_is_named() -> None:
     mapped = nn.vmap(nn.Dense, variable_axes={"params": None}, split_rngs={"params": False})
-    with pytest.raises(
-        nn.TransformError, match=r"the axis 0 of an argument of shape \(\), which has none"
-    ):
+    with raises(nn.TransformError):
         mapped(3).init(nn.key(0), tf.constant(1.0))

@@ -14,6 +14,7 @@ import nbfn
 from nbfn import nn
 from nbfn.sessions.contents.model import Model, model_of
 from nbfn.sessions.session import Session, SessionKeyError
+from tests.harness.messages import raises
 
 X = tf.ones([2, 4])
 
@@ -178,5 +179,5 @@ def test_a_variable_that_no_trace_captures_is_marked() -> None:
 
 def test_what_has_no_tree_is_refused() -> None:
     session = Session({"rate": 0.5, "net": classifier()})
-    with pytest.raises(SessionKeyError, match=r"`rate` \(float\) is not a module or layer"):
+    with raises(SessionKeyError):
         session.tabulate("rate")

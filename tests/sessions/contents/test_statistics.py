@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import re
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ from nbfn.sessions.contents import statistics
 from nbfn.sessions.contents.statistics import statistics_of
 from nbfn.sessions.session import Session, SessionKeyError
 from nbfn.views import bundle_of
+from tests.harness.messages import raises
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "int32", "bool"])
@@ -77,9 +77,9 @@ def test_a_session_looks_below_a_path() -> None:
         "model/hidden/bias",
     ]
     assert [each.name for each in session.statistics("rate")] == ["rate"]
-    with pytest.raises(SessionKeyError, match=re.escape("the session has no `model/out`")):
+    with raises(SessionKeyError):
         session.statistics("model/out")
-    with pytest.raises(SessionKeyError, match=r"`text` \(str\) holds no variable"):
+    with raises(SessionKeyError):
         session.statistics("text")
 
 

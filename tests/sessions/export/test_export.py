@@ -13,6 +13,7 @@ from nbfn.sessions.export import export as export_module
 from nbfn.sessions.export.export import ExportError
 from nbfn.sessions.export.place import RECORD
 from nbfn.sessions.export.verification import VerificationError
+from tests.harness.messages import raises
 
 
 @pytest.fixture
@@ -86,7 +87,7 @@ def test_a_table_that_no_name_leads_to_is_refused(notebook, tmp_path) -> None:
     f = nbfn.function(lambda words, look=lambda w: lookup(w): look(words))
     f(tf.constant(["a"]))
     del table
-    with pytest.raises(ExportError, match="assign that to a name first"):
+    with raises(ExportError):
         nbfn.export(tmp_path / "model", f)
     assert list(tmp_path.iterdir()) == []
     del holder
@@ -114,7 +115,7 @@ def test_inputs_that_do_not_suit_are_said_to_be_skipped(notebook, tmp_path) -> N
     (result,) = nbfn.export(tmp_path / "other", never_called).verified
     assert result.status == "skipped"
     assert "do not suit" in result.detail
-    with pytest.raises(VerificationError, match=r"not verified, and nothing was written: .*suit"):
+    with raises(VerificationError):
         nbfn.export(tmp_path / "strict", never_called, strict=True)
     assert not (tmp_path / "strict").exists()
 
@@ -172,13 +173,13 @@ def test_an_input_signature_is_enough(notebook, tmp_path) -> None:
 
 def test_nothing_to_export(notebook, tmp_path) -> None:
     notebook["f"] = nbfn.function(lambda x: x)
-    with pytest.raises(ExportError, match="nothing to export: no traced function has been called"):
+    with raises(ExportError):
         nbfn.export(tmp_path / "model")
-    with pytest.raises(ExportError, match="nothing to export: `functions` is empty"):
+    with raises(ExportError):
         nbfn.export(tmp_path / "model", [])
-    with pytest.raises(ExportError, match="never called"):
+    with raises(ExportError):
         nbfn.export(tmp_path / "model", notebook["f"])
-    with pytest.raises(ExportError, match="expected traced functions to export, found str"):
+    with raises(ExportError):
         nbfn.export(tmp_path / "model", ["f"])
     assert list(tmp_path.iterdir()) == []
 
@@ -195,7 +196,7 @@ def test_a_model_that_differs_is_not_written(predict, tmp_path, monkeypatch) -> 
         root.nbfn_variables[0].assign_sub(tf.ones([3, 2]))
 
     monkeypatch.setattr(export_module.tf.saved_model, "save", save_something_else)
-    with pytest.raises(VerificationError, match="variable `weight` is not what the notebook holds"):
+    with raises(VerificationError):
         nbfn.export(path, overwrite=True)
     assert (path / RECORD).read_text() == before
     assert [each.name for each in tmp_path.iterdir()] == ["model"]
@@ -291,7 +292,7 @@ def test_a_second_name_exports_nothing_twice(predict, notebook, tmp_path) -> Non
 
 
 def test_another_file_system_is_refused(predict) -> None:
-    with pytest.raises(ExportError, match="`gs://bucket/model` is no folder of this machine"):
+    with raises(ExportError):
         nbfn.export("gs://bucket/model", predict)
 
 
@@ -314,14 +315,14 @@ def test_a_dict_with_numbers_as_keys_leaves_the_signature(notebook, tmp_path) ->
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    "options",
     [
-        ({"signatures": ["serve"]}, "expected a dict"),
-        ({"time_limit": "1"}, "time_limit is '1'; expected a number of seconds above 0"),
-        ({"keep_process": "60"}, "keep_process is '60'; expected a number of seconds"),
+        pytest.param({"signatures": ["serve"]}, id="signatures"),
+        pytest.param({"time_limit": "1"}, id="time_limit"),
+        pytest.param({"keep_process": "60"}, id="keep_process"),
     ],
 )
-def test_options_of_another_kind_are_refused(predict, tmp_path, options, said) -> None:
-    with pytest.raises(ExportError, match=said):
+def test_options_of_another_kind_are_refused(predict, tmp_path, options) -> None:
+    with raises(ExportError):
         nbfn.export(tmp_path / "model", **options)
     assert not list(tmp_path.iterdir())

@@ -11,6 +11,7 @@ import tensorflow as tf
 import nbfn
 from nbfn import nn
 from nbfn.sessions.export.resources import ExportError
+from tests.harness.messages import raises, warns
 
 keras = pytest.importorskip("keras")
 number = tf.constant
@@ -97,7 +98,7 @@ def test_a_keras_model_that_names_no_inputs(exported, notebook) -> None:
             return self.dense(x)
 
     notebook["own"] = Own()
-    with pytest.raises(ExportError, match="does not say what its inputs are"):
+    with raises(ExportError):
         exported(notebook["own"])
     made, _ = exported(notebook["own"], signatures={"serve": [tf.TensorSpec([None, 3])]})
     assert list(made.signatures) == ["serve"]
@@ -106,7 +107,7 @@ def test_a_keras_model_that_names_no_inputs(exported, notebook) -> None:
 def test_a_bound_module(exported, notebook) -> None:
     net = Net()
     notebook["net"] = net = net.bind(net.init(nn.key(0), tf.zeros([1, 2])))
-    with pytest.raises(ExportError, match="none of whose methods has a trace"):
+    with raises(ExportError):
         exported(net)
     net.score(tf.zeros([2, 2]))
     made, loaded = exported(net)
@@ -286,24 +287,23 @@ def returned_dataset(x):
 
 
 @pytest.mark.parametrize(
-    ("make", "match"),
+    "make",
     [
-        (dataset_argument, "`data` of .* is a dataset.*export a function of one batch"),
-        (captured_dataset, "captures .*a dataset.*loop over the dataset outside"),
-        (python_at_run_time, "calls Python while it runs.*write that part with TensorFlow"),
-        (variable_argument, "takes the variable `v`.*or pass a tensor"),
-        (object_that_is_gone, "the object `o`, which no longer exists"),
-        (returned_dataset, "returns a dataset.*return tensors"),
-        (lambda _: 3, "expected traced functions to export, found int 3"),
-        (
-            lambda _: tf.function(lambda x: x).get_concrete_function(3),
-            "is one trace and no function",
+        pytest.param(dataset_argument, id="dataset argument"),
+        pytest.param(captured_dataset, id="captured dataset"),
+        pytest.param(python_at_run_time, id="Python"),
+        pytest.param(variable_argument, id="variable argument"),
+        pytest.param(object_that_is_gone, id="object that is gone"),
+        pytest.param(returned_dataset, id="returned dataset"),
+        pytest.param(lambda _: 3, id="number"),
+        pytest.param(
+            lambda _: tf.function(lambda x: x).get_concrete_function(3), id="concrete function"
         ),
     ],
 )
 @pytest.mark.filterwarnings("ignore::nbfn.NbfnWarning")
-def test_what_has_no_form_is_refused_at_once(notebook, tmp_path, make, match) -> None:
-    with pytest.raises(ExportError, match=f"(?s){match}"):
+def test_what_has_no_form_is_refused_at_once(notebook, tmp_path, make) -> None:
+    with raises(ExportError):
         nbfn.export(tmp_path / "model", make(number(1, tf.int64)))
     assert list(tmp_path.iterdir()) == []
 
@@ -314,10 +314,10 @@ def test_preflight_says_it_all_beforehand(notebook, monkeypatch) -> None:
     notebook["noise"] = nbfn.function(lambda x: x + tf.random.normal([]))
     notebook["noise"](1.0)
     notebook["large"] = nbfn.function(lambda x: x + tf.constant(np.arange(2_600_000.0)))
-    with pytest.warns(nbfn.NbfnWarning, match="a constant of 21 MB"):
+    with warns(nbfn.NbfnWarning):
         notebook["large"](number(1.0, tf.float64))
     notebook["there"] = nbfn.function(on_gpu)
-    with pytest.warns(nbfn.NbfnWarning, match="GPU:0 is requested but does not exist"):
+    with warns(nbfn.NbfnWarning):
         notebook["there"](number(1.0))
     found = nbfn.preflight()
     said = {each.function: (each.is_fatal, each.what.split("(")[0].strip()) for each in found}

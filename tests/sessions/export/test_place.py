@@ -17,6 +17,7 @@ import tensorflow as tf
 import nbfn
 from nbfn.sessions.export import place as place_module
 from nbfn.sessions.export.place import ExportExistsError, Place
+from tests.harness.messages import raises
 from tests.programs import killed_exports
 from tests.programs.environments import ROOT
 
@@ -64,20 +65,13 @@ def make_link_to_a_folder(path: Path) -> None:
     path.symlink_to("real")
 
 
-@pytest.mark.parametrize(
-    ("make", "match"),
-    [
-        (make_folder, "`.*model` is a folder that holds no SavedModel, so it is not replaced"),
-        (make_file, "`.*model` is a file, not a SavedModel"),
-        (make_link_to_a_folder, "holds no SavedModel"),
-    ],
-)
+@pytest.mark.parametrize("make", [make_folder, make_file, make_link_to_a_folder])
 @pytest.mark.parametrize("overwrite", [False, True])
-def test_what_is_no_model_is_left_alone(export, tmp_path, make, match, overwrite) -> None:
+def test_what_is_no_model_is_left_alone(export, tmp_path, make, overwrite) -> None:
     path = tmp_path / "model"
     make(path)
     before, names = files(tmp_path), sorted(each.name for each in tmp_path.iterdir())
-    with pytest.raises(ExportExistsError, match=match if overwrite else "overwrite=True"):
+    with raises(ExportExistsError):
         export(path, overwrite=overwrite)
     assert files(tmp_path) == before
     assert sorted(each.name for each in tmp_path.iterdir()) == names
@@ -99,7 +93,7 @@ def test_a_model_that_holds_a_file_of_the_users_is_left_alone(export, tmp_path, 
     (path / mine).parent.mkdir(exist_ok=True)
     (path / mine).write_text("mine")
     before = files(tmp_path)
-    with pytest.raises(ExportExistsError, match=f"holds `{mine}`, which is not part of"):
+    with raises(ExportExistsError):
         export(path, 3.0, overwrite=True)
     assert files(tmp_path) == before
 
@@ -109,11 +103,11 @@ def test_links_and_empty_folders_in_a_model_are_the_users(export, tmp_path) -> N
     export(path)
     (tmp_path / "data").mkdir()
     (path / "data").symlink_to(tmp_path / "data")
-    with pytest.raises(ExportExistsError, match="holds `data`"):
+    with raises(ExportExistsError):
         export(path, overwrite=True)
     (path / "data").unlink()
     (path / "empty").mkdir()
-    with pytest.raises(ExportExistsError, match="holds `empty`"):
+    with raises(ExportExistsError):
         export(path, overwrite=True)
 
 
@@ -142,7 +136,7 @@ def test_a_link_stays_one(export, tmp_path, relative) -> None:
     export(link)  # which led to nothing
     assert link.is_symlink()
     assert factor_of(real) == 2.0
-    with pytest.raises(ExportExistsError, match="overwrite=True"):
+    with raises(ExportExistsError):
         export(link)
     export(link, 3.0, overwrite=True)
     assert link.is_symlink()
@@ -305,7 +299,7 @@ def test_what_only_looks_like_litter_is_the_users(tmp_path) -> None:
 def test_a_link_that_leads_to_itself_is_left_alone(tmp_path) -> None:
     path = tmp_path / "model"
     path.symlink_to(path)
-    with pytest.raises(ExportExistsError, match="is a symbolic link that"):
+    with raises(ExportExistsError):
         Place(path, overwrite=True)
     assert path.is_symlink()
 

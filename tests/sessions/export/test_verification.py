@@ -13,6 +13,7 @@ import tensorflow as tf
 
 import nbfn
 from nbfn.sessions.export.verifier import VerificationError
+from tests.harness.messages import raises
 
 saved_model_pb2 = pytest.importorskip("tensorflow.core.protobuf.saved_model_pb2")
 
@@ -175,17 +176,17 @@ def test_a_trace_made_for_the_export_is_verified_with_inputs_of_real_calls(tmp_p
 
 
 @pytest.mark.parametrize(
-    ("tamper", "match"),
+    ("tamper", "named"),
     [
-        (edited(another_constant), "`value` of operation"),
-        (edited(a_constant_of_the_second_trace), "`value` of operation"),
-        (edited(another_operation), "differs: operation `"),
-        (another_vocabulary, "asset `words.txt` is not the notebook's"),
+        (edited(another_constant), "`mul/y`"),
+        (edited(a_constant_of_the_second_trace), "`mul/y`"),
+        (edited(another_operation), "`.*Lookup/Add`"),
+        (another_vocabulary, "`words.txt`"),
     ],
 )
-def test_a_file_that_was_changed(model, tmp_path, monkeypatch, tamper, match) -> None:
+def test_a_file_that_was_changed(model, tmp_path, monkeypatch, tamper, named) -> None:
     tampered(tamper, monkeypatch)
-    with pytest.raises(VerificationError, match=match):
+    with pytest.raises(VerificationError, match=named):
         nbfn.export(tmp_path / "model", model)
     assert not (tmp_path / "model").exists()
 
@@ -204,10 +205,7 @@ def test_a_value_that_was_changed(model, notebook, tmp_path, monkeypatch, name) 
         "seen": lambda notebook: notebook["seen"].remove(more),
     }
     differently(changes[name], back[name])(notebook, monkeypatch)
-    kind = "variable" if name == "weight" else "table"
-    with pytest.raises(
-        VerificationError, match=f"{kind} `(notebook/)?{name}` is not what the notebook holds"
-    ):
+    with raises(VerificationError):
         nbfn.export(tmp_path / "model", model)
 
 
@@ -240,7 +238,7 @@ def test_random_operations_do_not_hide_a_variable(notebook, tmp_path, monkeypatc
         lambda notebook: notebook["weight"].assign([2.0]),
         lambda notebook: notebook["weight"].assign([1.0]),
     )(notebook, monkeypatch)
-    with pytest.raises(VerificationError, match="variable `weight`"):
+    with raises(VerificationError):
         nbfn.export(tmp_path / "model", f)
 
 

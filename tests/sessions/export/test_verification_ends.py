@@ -22,6 +22,7 @@ import nbfn
 from nbfn.sessions.export import replay, verification, verifier
 from nbfn.sessions.export.verifier import VerificationError, Verifier
 from nbfn.underway.work import under_way as works
+from tests.harness.messages import raises
 from tests.programs.environments import ROOT
 
 ENDLESS = """
@@ -192,7 +193,7 @@ def test_a_process_that_nobody_needs_ends() -> None:
 def test_a_time_limit_is_a_number_of_seconds(notebook, tmp_path, seconds) -> None:
     f = nbfn.function(endless)
     f(tf.constant(2.0))
-    with pytest.raises(nbfn.NbfnError, match="expected a number of seconds above 0"):
+    with raises(nbfn.NbfnError):
         nbfn.export(tmp_path / "model", f, time_limit=seconds)
     assert list(tmp_path.iterdir()) == []
 
@@ -202,7 +203,7 @@ def test_a_model_that_is_never_loaded(notebook, tmp_path, monkeypatch) -> None:
     f(tf.constant(2.0))
     verifier.verifier().end()  # one that is kept for the next export is quick
     monkeypatch.setattr(verifier, "START_LIMIT", 0.1)
-    with pytest.raises(VerificationError, match=r"not loaded by a fresh process within 0\.1 s"):
+    with raises(VerificationError):
         nbfn.export(tmp_path / "model", f)
     assert list(tmp_path.iterdir()) == []
 
