@@ -20,7 +20,7 @@ import pytest
 E = TypeVar("E", bound=BaseException)
 _SEP = r"[\\/]"
 _CHANGING: dict[str, str | Callable[[re.Match[str]], str]] = {
-    # AutoGraph tells the way to the error first.
+    # AutoGraph puts the call stack before the message.
     r"(?s)\Ain user code:\n\n.*?\n\n    \w+: ": "",
     rf"[^\s`'\"]+{_SEP}pytest-of-.+?{_SEP}pytest-\d+{_SEP}(popen-\w+{_SEP})?[\w.-]+": "<tmp>",
     rf"{re.escape(sys.prefix)}({_SEP}lib{_SEP}python3\.\d+)?": "<environment>",
@@ -43,8 +43,8 @@ def raises(kind: type[E] | tuple[type[E], ...]) -> Iterator[pytest.ExceptionInfo
     with pytest.raises(kind) as caught:
         yield caught
     text = str(caught.value)
-    for said in _foreign(caught.value):
-        text = text.replace(said, "<an error of others>")
+    for quoted in _foreign(caught.value):
+        text = text.replace(quoted, "<an error of others>")
     _compare(text)
 
 
@@ -60,7 +60,7 @@ def warns(kind: type[Warning]) -> Iterator[pytest.WarningsRecorder]:
 
 
 def _foreign(error: BaseException) -> Iterator[str]:
-    """What others than nbfn have said before, in words that differ with their versions."""
+    """Yields the messages of others' errors, whose words differ with their versions."""
     before = error.__cause__ or error.__context__
     if before is not None:
         modules = [
@@ -73,21 +73,21 @@ def _foreign(error: BaseException) -> Iterator[str]:
 
 def _compare(text: str) -> None:
     __tracebackhide__ = True
-    config, said = _item.config, _said(_item)
+    config, messages = _item.config, _messages_of(_item)
     text = text.replace(str(config.rootpath), "<root>").strip()
     for changing, instead in _CHANGING.items():
         text = re.sub(changing, instead, text, flags=re.MULTILINE)
-    said.append(text)
-    pinned = _pinned(config).get(_item.nodeid, [])[: len(said)]
-    if pinned != said and not config.option.update_messages:
-        told = "another message is pinned" if len(pinned) == len(said) else "no message is pinned"
-        lines = difflib.ndiff("".join(pinned[len(said) - 1 :]).splitlines(), text.splitlines())
-        pytest.fail("\n".join((f"{told}; `make messages` pins what is said (+):", *lines)))
+    messages.append(text)
+    pinned = _pinned(config).get(_item.nodeid, [])[: len(messages)]
+    if pinned != messages and not config.option.update_messages:
+        what = "another message" if len(pinned) == len(messages) else "no message"
+        lines = difflib.ndiff("".join(pinned[len(messages) - 1 :]).splitlines(), text.splitlines())
+        pytest.fail("\n".join((f"{what} is pinned; `make messages` pins the new one (+):", *lines)))
 
 
-def _said(test: pytest.Item | pytest.TestReport) -> list[str]:
-    said: list[str] = dict(test.user_properties)["messages"]  # type: ignore[assignment]
-    return said
+def _messages_of(test: pytest.Item | pytest.TestReport) -> list[str]:
+    messages: list[str] = dict(test.user_properties)["messages"]  # type: ignore[assignment]
+    return messages
 
 
 def _file(config: pytest.Config) -> Path:
@@ -96,7 +96,7 @@ def _file(config: pytest.Config) -> Path:
 
 @functools.cache
 def _pinned(config: pytest.Config) -> dict[str, list[str]]:
-    """The messages of each test."""
+    """Reads the messages of each test."""
     found = _file(config).read_text(encoding="utf-8") if _file(config).exists() else ""
     pinned: dict[str, list[str]] = {}
     for test, text in re.findall(r"^(\S.*?)(?: #\d+)?\n((?:  .*\n|\n)*)", found, re.MULTILINE):
@@ -106,34 +106,34 @@ def _pinned(config: pytest.Config) -> dict[str, list[str]]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Adds the option of ``make messages``."""
-    told = "pin what nbfn says; all: forget the messages of tests that are not there"
-    parser.addoption("--update-messages", choices=("some", "all"), help=told)
+    text = "pin the messages of nbfn; all: remove those of tests that no longer exist"
+    parser.addoption("--update-messages", choices=("some", "all"), help=text)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Begins anew, also where a test runs once more."""
+    """Starts an empty list of messages, also if a test is run again."""
     global _item
     _item = item
     item.user_properties.append(("messages", []))  # reports take it from workers to their master
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Notes what a test has said, if it has passed."""
+    """Keeps the messages of a test that has passed."""
     passed = report.when == "call" and report.passed
-    _ran[report.nodeid] = _said(report) if passed else _ran.get(report.nodeid)
+    _ran[report.nodeid] = _messages_of(report) if passed else _ran.get(report.nodeid)
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Writes what was said, and keeps what is pinned for tests that did not run or did not pass."""
+    """Writes the messages; those of tests that did not run or did not pass stay as they are."""
     config = session.config
     if config.option.update_messages and not hasattr(config, "workerinput"):
         all_ran = config.option.update_messages == "all" and exitstatus == 0
-        kept = {test: told for test, told in _pinned(config).items() if test in _ran or not all_ran}
+        kept = {test: old for test, old in _pinned(config).items() if test in _ran or not all_ran}
         entries = []
-        new = {test: said for test, said in _ran.items() if said is not None}
-        for test, said in sorted((kept | new).items()):
-            for number, text in enumerate(said, 1):
+        new = {test: each for test, each in _ran.items() if each is not None}
+        for test, messages in sorted((kept | new).items()):
+            for number, text in enumerate(messages, 1):
                 head = test if number == 1 else f"{test} #{number}"
                 entries.append(f"{head}\n{re.sub('(?m)^(?=.)', '  ', text)}\n")
         _file(config).write_text("\n".join(entries), encoding="utf-8")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 pytest_plugins = ["pytester"]
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 FILE = "tests/harness/messages.txt"
 TEST = """
 import warnings
@@ -87,7 +87,7 @@ def test_messages_are_pinned_in_order_without_what_changes(project: pytest.Pytes
 def test_another_message_fails_until_it_is_pinned(project: pytest.Pytester) -> None:
     edit(project.path / "test_it.py", "it took 1 s more", "it took 1 s in vain")
     said = run(project, passed=1, failed=2)
-    assert "another message is pinned; `make messages` pins what is said (+):" in said
+    assert "another message is pinned; `make messages` pins the new one (+):" in said
     assert re.search(r"- it took … s more\n.*\n?E +\+ it took … s in vain", said)
     # Workers pin too, and what does not run stays.
     run(project, "--update-messages=some", "-p", "xdist", "-n2", "-k", "several", passed=2)
