@@ -544,14 +544,13 @@ class StatementWalk:
         if reason is not None:
             yield self._found(reason, node)
             return
+        called = [inspect.getattr_static(cls, name, None) for name in ("__call__", "call")]
         users = [
-            vars(base)[name]
-            for base in cls.__mro__
-            if is_user_module(base.__module__)
-            for name in ("__call__", "call")
-            if isinstance(vars(base).get(name), types.FunctionType)
+            each
+            for each in called
+            if isinstance(each, types.FunctionType) and is_user_module(each.__module__)
         ]
-        for function in users[:2]:
+        for function in users:
             yield from self._function(node, function, [known(value), *args], keywords)
         if users:
             return

@@ -177,6 +177,8 @@ def reaches_user_code(roots: Iterable[Any], passed: Container[int]) -> bool:
         if len(seen) == _MAX_OBJECTS:
             return True
         seen[id(value)] = value
+        if is_user_module(type(value).__module__):
+            return True
         if isinstance(value, FunctionType):
             if is_user_module(value.__module__) and id(value.__code__) not in passed:
                 return True
@@ -185,8 +187,6 @@ def reaches_user_code(roots: Iterable[Any], passed: Container[int]) -> bool:
             name = value.__name__ if isinstance(value, ModuleType) else value.__module__
             if is_user_module(name):
                 return True
-        elif is_user_module(type(value).__module__):
-            return True
         elif not isinstance(value, tf.Graph) and not is_tensor(value):
             left += gc.get_referents(value)
     return False
