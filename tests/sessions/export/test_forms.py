@@ -317,7 +317,7 @@ def test_preflight_says_it_all_beforehand(notebook, monkeypatch) -> None:
     with warns(nbfn.NbfnWarning):
         notebook["large"](number(1.0, tf.float64))
     notebook["there"] = nbfn.function(on_gpu)
-    with warns(nbfn.NbfnWarning):
+    with pytest.warns(nbfn.NbfnWarning, match="GPU:0"):  # it lists the devices of the machine
         notebook["there"](number(1.0))
     found = nbfn.preflight()
     said = {each.function: (each.is_fatal, each.what.split("(")[0].strip()) for each in found}
