@@ -36,6 +36,7 @@ from nbfn.functions.effects.values import (
     UNKNOWN,
     AbstractValue,
     CodeScope,
+    elements_of,
     is_of_a_library,
     known,
     names_of_function,
@@ -281,12 +282,17 @@ class StatementWalk:
         if isinstance(node, ast.Attribute):
             yield from self._property(node)
         elif isinstance(node, ast.BinOp | ast.Subscript | ast.Compare | ast.UnaryOp):
-            operands = [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr)]
-            values = [owner for each in operands for owner in self.scope.value(each).objects]
-            if any(owner is os.environ for owner in values) and isinstance(node, ast.Subscript):
+            if isinstance(node, ast.Subscript) and self.scope.value(node.value).is_one_of(
+                os.environ
+            ):
                 yield self._found(rules.ENVIRONMENT, node)
-            if self.is_own and any(isinstance(owner, _ARRAYS) for owner in values):
-                yield self._effect("value", node, "computes with a NumPy array")
+            for child in ast.iter_child_nodes(node):
+                if isinstance(child, ast.expr):
+                    yield from self._operators(node, self.scope.value(child))
+        elif isinstance(node, ast.If | ast.IfExp | ast.While | ast.BoolOp):
+            for child in node.values if isinstance(node, ast.BoolOp) else [node.test]:
+                for owner in self.scope.value(child).objects:
+                    yield from self._special(node, owner)
         if self.is_own and isinstance(node, ast.BinOp) and self._formats(node):
             yield self._effect("value", node, "formats a string")
 
@@ -366,8 +372,7 @@ class StatementWalk:
         mutable = any(isinstance(each, _MUTABLE) for each in value.objects)
         if mutable or shared or (value is FRESH and self.is_own):
             yield self._effect("write", node, f"changes `{node.target.id}` in place")
-        if self.is_own and any(isinstance(each, _ARRAYS) for each in value.objects):
-            yield self._effect("value", node, "computes with a NumPy array")
+        yield from self._operators(node, value)
         yield from self._assign(node.target, value if value.is_constant else TENSOR)
 
     def _loop(self, node: ast.AST, target: ast.expr, iterated: ast.expr) -> Iterator[Effect]:
@@ -379,6 +384,8 @@ class StatementWalk:
                 yield self._found(rules.GOES_THROUGH_DATA, node)
             elif hasattr(type(each), "__next__"):
                 yield self._effect("read", node, "takes from an iterator")
+            elif is_user_module(type(each).__module__):
+                yield from self._operators(node, known(each))
 
     def _enter(self, node: ast.With, item: ast.withitem) -> Iterator[Effect]:
         yield from self.visit(item.context_expr)
@@ -421,6 +428,20 @@ class StatementWalk:
                 yield self._effect("number", node, "uses a NumPy array")
             elif "__getattr__" in vars(cls) and is_user_module(cls.__module__):
                 yield self._effect("unknown", node, f"looks up attributes of a {cls.__name__}")
+
+    def _operators(self, node: ast.AST, value: AbstractValue) -> Iterator[Effect]:
+        """Yields the effects of operators that user classes define."""
+        for owner in value.objects:
+            if self.is_own and isinstance(owner, _ARRAYS):
+                yield self._effect("value", node, "computes with a NumPy array")
+            else:
+                yield from self._special(node, owner)
+
+    def _special(self, node: ast.AST, owner: Any) -> Iterator[Effect]:
+        """Yields the effects of the special methods that an expression or statement calls."""
+        if not isinstance(owner, types.ModuleType | types.FunctionType | type):
+            for method in rules.special_methods(type(owner), type(node)):
+                yield from self._function(node, method, [known(owner)])
 
     # Calls --------------------------------------------------------------------------------
 
@@ -529,6 +550,9 @@ class StatementWalk:
         if reason is not None:
             yield self._found(reason, node)
         elif _is_builtin(value):
+            given = *args, *keywords.values(), known(getattr(value, "__self__", None))
+            for owner in {id(o): o for v in given for o in _and_held(v)}.values():
+                yield from self._special(node, owner)
             if value is not next and any(map(_may_be_iterator, (*args, *keywords.values()))):
                 yield self._effect("read", node, "takes from an iterator")
             if self._finder.strict and _may_differ_in_graph(value, node, args):
@@ -544,13 +568,14 @@ class StatementWalk:
         if reason is not None:
             yield self._found(reason, node)
             return
-        called = [inspect.getattr_static(cls, name, None) for name in ("__call__", "call")]
         users = [
-            each
-            for each in called
-            if isinstance(each, types.FunctionType) and is_user_module(each.__module__)
+            vars(base)[name]
+            for base in cls.__mro__
+            if is_user_module(base.__module__)
+            for name in ("__call__", "call")
+            if isinstance(vars(base).get(name), types.FunctionType)
         ]
-        for function in users:
+        for function in users[:2]:
             yield from self._function(node, function, [known(value), *args], keywords)
         if users:
             return
@@ -578,6 +603,8 @@ class StatementWalk:
     ) -> Iterator[Effect]:
         """Yields the effects of a user function."""
         while hasattr(function, "__wrapped__") and not _has_user_code(function):
+            for inner in _dispatched_to(function):
+                yield from self._function(node, inner, ())
             function = function.__wrapped__
         code = function.__code__
         given = dict(zip(code.co_varnames[: code.co_argcount], args, strict=False))
@@ -623,6 +650,12 @@ def _may_be_iterator(value: AbstractValue) -> bool:
     return any(hasattr(type(each), "__next__") for each in value.objects)
 
 
+def _and_held(value: AbstractValue) -> Iterator[Any]:
+    """Yields the objects that a value may be and their elements, which sorting compares."""
+    yield from value.objects
+    yield from elements_of(value).objects
+
+
 def _is_of_library(value: Any) -> bool:
     """Returns whether a callable belongs to a library or to a class derived from one."""
     module = package(getattr(value, "__module__", None))
@@ -637,6 +670,18 @@ def _init_of(cls: type) -> types.FunctionType | None:
             if isinstance(found, types.FunctionType) and not is_generated(found):
                 return found
     return None
+
+
+def _dispatched_to(function: types.FunctionType) -> list[types.FunctionType]:
+    """Returns the user functions that ``singledispatch`` or its method form chooses from."""
+    # The function that `singledispatchmethod.__get__` makes closes over `self` (CPython 3.11).
+    chooser: Any = closure(function).get("self")
+    is_method = isinstance(chooser, functools.singledispatchmethod)
+    registry = getattr(chooser.dispatcher if is_method else function, "registry", None)
+    every = registry.values() if isinstance(registry, MappingProxyType) else ()
+    return [
+        each for each in every if isinstance(each, types.FunctionType) and _is_user_function(each)
+    ]
 
 
 def is_generated(function: types.FunctionType) -> bool:

@@ -9,6 +9,7 @@ The rules are heuristics: they go by names. Those for cells are tested in
 
 from __future__ import annotations
 
+import ast
 import functools
 import inspect
 import operator
@@ -356,6 +357,42 @@ _IN_PLACE = frozenset({"setitem", "delitem", "iconcat"}) | {
     name for name in dir(operator) if name[:1] == "i" and hasattr(operator, f"__{name[1:]}__")
 }
 """Functions of `operator` that change their first argument."""
+
+
+_ITERATING = ("__iter__", "__next__", "__getitem__", "__len__")
+_OPERATORS: dict[type, tuple[str, ...]] = {
+    ast.Subscript: ("__getitem__", "__missing__"),
+    ast.Compare: (*("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"), "__contains__"),
+    ast.UnaryOp: ("__neg__", "__pos__", "__invert__", "__bool__", "__len__"),
+    **dict.fromkeys((ast.For, ast.ListComp, ast.SetComp, ast.DictComp), _ITERATING),
+    ast.GeneratorExp: _ITERATING,
+    **dict.fromkeys((ast.If, ast.IfExp, ast.While, ast.BoolOp), ("__bool__", "__len__")),
+}
+_NO_OPERATORS = frozenset(
+    {
+        *("__init__", "__new__", "__repr__", "__str__", "__call__", "__del__", "__post_init__"),
+        *("__init_subclass__", "__set_name__", "__getattr__", "__reduce__", "__hash__"),
+    }
+)
+_NO_ARITHMETIC = _NO_OPERATORS.union(*_OPERATORS.values())
+
+
+def special_methods(cls: type, node: type) -> list[types.FunctionType]:
+    """Returns the methods of a user class that a kind of expression or statement calls.
+
+    For a call, these are the methods that a builtin function may call on its arguments.
+    """
+    names = _OPERATORS.get(node)
+    others = _NO_OPERATORS if node is ast.Call else _NO_ARITHMETIC
+    return [
+        each
+        for base in cls.__mro__
+        if is_user_module(base.__module__)
+        for name, each in vars(base).items()
+        if isinstance(each, types.FunctionType)
+        and name.startswith("__")
+        and (name not in others if names is None else name in names)
+    ]
 
 
 def wrapped(value: Any) -> Any:

@@ -19,6 +19,12 @@ class Box:
     def kept(self):
         seen.append(1)
         return x
+    def __add__(self, other):
+        seen.append(1)
+        return x
+    def __getitem__(self, key):
+        seen.append(1)
+        return x
 box = Box(); symbolic = tf.keras.Input((2,)); model = tf.keras.Model(symbolic, plain(symbolic))
 def helper(z):
     seen.append(1)
@@ -84,6 +90,8 @@ def tries(z):
         ("tf.map_fn(helper, x);", "`helper` calls seen.append()"),
         ("functools.partial(helper, x)();", "`helper` calls seen.append()"),
         ("x + box.kept;", "`kept` calls seen.append()"),
+        ("box + x;", "`__add__` calls seen.append()"),
+        ("box[0];", "` calls seen.append()"),
         ("adds(x);", "`adds` writes the name `n`"),
         ("tries(x);", "`tries` catches errors"),
         ("tf.numpy_function(abs, [x], tf.float32);", "calls back into Python"),

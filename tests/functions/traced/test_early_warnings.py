@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import importlib.util
 import json
 import os
@@ -112,9 +113,64 @@ def gets_from_the_environment(x: Any) -> Any:
     return x * float(os.environ.get("A_RATE", "1"))
 
 
+class Acts:
+    def __add__(self, x: Any) -> Any:
+        log.append(x.shape)
+        return x
+
+    def __getitem__(self, key: int) -> Any:
+        log.append(key)
+        return 1.0
+
+
+class Base:
+    def __call__(self, x: Any) -> Any:
+        log.append(x.shape)
+        return x
+
+
+class Derived(Base):
+    def __call__(self, x: Any) -> Any:
+        return super().__call__(x) * 2.0
+
+
+acts, derived = Acts(), Derived()
+
+
+@functools.singledispatch
+def chosen(value: Any, x: Any) -> Any:
+    return x
+
+
+@chosen.register
+def _(value: float, x: Any) -> Any:
+    log.append(value)
+    return x
+
+
+def adds_an_object(x: Any) -> Any:
+    return acts + x
+
+
+def takes_an_item(x: Any) -> Any:
+    return x * acts[0]
+
+
+def dispatches(x: Any) -> Any:
+    return chosen(2.0, x)
+
+
+def calls_a_base(x: Any) -> Any:
+    return derived(x)
+
+
 @pytest.mark.parametrize(
     ("function", "said"),
     [
+        (adds_an_object, "`__add__` calls log.append()"),
+        (takes_an_item, "`__getitem__` calls log.append()"),
+        (dispatches, "`_` calls log.append()"),
+        (calls_a_base, "`__call__` calls log.append()"),
         (names_by_a_tensor, "makes a text of the tensor `y`; tf.strings.format does at each call"),
         (prints_a_tensor, "prints; tf.print writes at each call"),
         (reads_the_environment, "reads os.environ; read it above the function"),

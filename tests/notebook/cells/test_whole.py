@@ -10,7 +10,8 @@ SETUP = """
 import numpy as np, random, time
 x = tf.constant([1.0, 2.0]); v = tf.Variable(1.0); d = {}; seen = []; n = 3
 data = tf.data.Dataset.range(3); it = iter([1, 2, 3])
-class Box: pass
+class Box:
+    def __add__(self, z): seen.append(z); return z
 box = Box()
 def helper(z):
     seen.append(z)
@@ -59,6 +60,7 @@ def test_checking_a_whole_cell(run, shell) -> None:
         ("d['a'] = x", "stores into `d`"),
         ("seen.append(x)", "calls seen.append()"),
         ("helper(x)", "`helper` calls seen.append()"),
+        ("box + x", "`__add__` calls seen.append()"),
         ("random.random()", "draws from Python's random numbers (tf.random draws at each call)"),
         ("np.random.rand()", "draws from NumPy's random numbers"),
         ("time.time()", "reads the clock (tf.timestamp() tells the time at each call)"),
