@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from nbfn.state.state import Change, Fingerprints, Source, changed_roots, changes
@@ -57,7 +57,7 @@ class GuardedState:
             for source, known in self.fingerprints.items()
         )
 
-    def note_changes(self, changed: Iterable[Source], now: Fingerprints) -> None:
+    def note_changes(self, changed: Collection[Source], now: Fingerprints) -> None:
         """Accepts what tracing has changed: what it has filled in, and all else by an exemption."""
         before = self.fingerprints
         filled = {s: now[s] for s in changed if _is_filled(s, before.get(s, ABSENT))}

@@ -24,7 +24,7 @@ def test_one():
 def test_several(name):
     for each in range(2):
         with raises((KeyError, TypeError)):
-            raise TypeError(f"{each}: {id(name):#x}, /tmp/pytest-of-me/pytest-{each}/it/{name}")
+            raise TypeError(f"{each}: {id(name):#x}, folder/pytest-of-me/pytest-{each}/it/{name}")
     with warns(UserWarning):
         warnings.warn("it took 2.25 s")
         warnings.warn("it took 1 s more")

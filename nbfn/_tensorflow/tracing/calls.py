@@ -308,7 +308,9 @@ _HAS_RECORDED_CALL = (
     and hasattr(_gradients, "PossibleTapeGradientTypes")
     and hasattr(_gradients, "POSSIBLE_GRADIENT_TYPES_NONE")
     and hasattr(_variables, "variable_accessed")
-    and hasattr(_concrete, "_ForwardBackwardCall")
+    and hasattr(
+        getattr(_concrete, "ConcreteFunction", None), "_select_forward_and_backward_functions"
+    )
 )
 
 
