@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from nbfn.state.state import Change, Fingerprints, Source, changed_roots, changes
-from nbfn.state.values.fingerprints import ABSENT, Fingerprint, fingerprint
+from nbfn.state.values.fingerprints import ABSENT, UNDEFINED, Fingerprint, fingerprint
 
 
 @dataclass(eq=False)
@@ -83,9 +83,10 @@ class GuardedState:
 
 
 def _is_filled(source: Source, before: Fingerprint) -> bool:
-    return source.kind == "attribute" and before in (ABSENT, _NONE)
+    return source.kind in _NAMES and before in (ABSENT, _NONE, UNDEFINED)
 
 
 _NONE = fingerprint(None)
+_NAMES = frozenset({"attribute", "global", "closure"})
 _ROOTS = frozenset({"global", "closure", "code", "module"})
 """Kinds of sources that are reached from the function itself, not from an argument."""

@@ -275,7 +275,7 @@ class Walk:
             self.named |= {ANY}
         module = namespace.get("__name__", "")
         hidden: set[str] = set()
-        for name in sorted(read.globals - read.written):
+        for name in sorted(read.globals):
             if name not in namespace and hasattr(builtins, name):
                 hidden.add(name)
                 continue
@@ -298,7 +298,7 @@ class Walk:
             fetch = functools.partial(closed_over, weakref.ref(function), i)
             # `super()` without arguments reads the cell `__class__`, which no instruction loads
             # (Python 3.11).
-            if name not in read.written and (name in read.used or name == "__class__"):
+            if name in read.used or name == "__class__":
                 source = Source("closure", name, f"{route}<{name}>")
                 self._visit_read(source, fetch, fetch(), read.parts.get(name, ()))
 

@@ -25,6 +25,26 @@ class Weights(tf.Module):
     def __init__(self): self.w, self.rest = tf.Variable(2.0), []
     def total(self, x): return x * tf.add_n([1.0 * v for v in self.trainable_variables])
     def count(self, x): return x * len(self.submodules)
+kept = weight = None
+def keeping(x):
+    global kept
+    if kept is None: kept = 2.0
+    return x * kept
+def weighing(x):
+    global weight
+    if weight is None: weight = tf.Variable(2.0)
+    return x * weight
+def enclosing():
+    rate = None
+    def scaled(x):
+        nonlocal rate
+        if rate is None: rate = 2.0
+        return x * rate
+    def set_rate(value):
+        nonlocal rate
+        rate = value
+    return scaled, set_rate
+scaled, set_rate = enclosing()
 lazy, weights = Lazy(), Weights()
 """
 
@@ -35,6 +55,9 @@ lazy, weights = Lazy(), Weights()
         ("", "lazy.call(x)", "lazy.part.k = 5.0"),
         ("", "lazy.call(x)", "lazy.part = Part(7.0)"),
         ("", "lazy.call(x)", "lazy.part = None; lazy.scale = 7.0"),
+        ("", "keeping(x)", "kept = 7.0"),
+        ("", "weighing(x)", "weight = tf.Variable(7.0)"),
+        ("", "scaled(x)", "set_rate(7.0)"),
         ("", "weights.total(x)", "weights.w = tf.Variable(7.0)"),
         ("", "weights.total(x)", "weights.rest.append(tf.Variable(3.0))"),
         ("", "weights.total(x)", "weights.more = tf.Variable(3.0)"),
