@@ -83,10 +83,10 @@ class GuardedState:
 
 
 def _is_filled(source: Source, before: Fingerprint) -> bool:
-    return source.kind in _NAMES and before in (ABSENT, _NONE, UNDEFINED)
+    return source.kind in _NAMES and before in _NOTHING
 
 
-_NONE = fingerprint(None)
+_NOTHING = (ABSENT, UNDEFINED, fingerprint(None), fingerprint({}))
 _NAMES = frozenset({"attribute", "global", "closure"})
 _ROOTS = frozenset({"global", "closure", "code", "module"})
 """Kinds of sources that are reached from the function itself, not from an argument."""

@@ -45,6 +45,14 @@ def enclosing():
         rate = value
     return scaled, set_rate
 scaled, set_rate = enclosing()
+caches, sizes = {}, {}
+def caching(x):
+    if "k" not in caches: caches["k"] = Part(2.0)
+    return x * caches["k"].k
+def sizing(x):
+    key = tuple(x.shape)
+    if key not in sizes: sizes[key] = 2.0
+    return x * sizes[key]
 lazy, weights = Lazy(), Weights()
 """
 
@@ -58,6 +66,11 @@ lazy, weights = Lazy(), Weights()
         ("", "keeping(x)", "kept = 7.0"),
         ("", "weighing(x)", "weight = tf.Variable(7.0)"),
         ("", "scaled(x)", "set_rate(7.0)"),
+        ("", "caching(x)", "caches['k'] = Part(7.0)"),
+        ("", "caching(x)", "caches['k'].k = 7.0"),
+        ("", "sizing(x)", "sizes[()] = 7.0"),
+        ("", "sizing(x)", "sizes.clear()"),
+        ("", "sizing(x)", "sizes = {(): 7.0}"),
         ("", "weights.total(x)", "weights.w = tf.Variable(7.0)"),
         ("", "weights.total(x)", "weights.rest.append(tf.Variable(3.0))"),
         ("", "weights.total(x)", "weights.more = tf.Variable(3.0)"),
