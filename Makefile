@@ -145,9 +145,11 @@ clean:
 	$(NPM) run build:prod
 	@touch $@
 
-# Compiled once: TensorFlow is imported in 4 s instead of 10 where Python is told to write no bytecode.
+# Compiled once: where Python is told to write no bytecode, TensorFlow is imported in 4 s instead of 10,
+# and nbfn in 0.3 s instead of 0.5.
 .make/python: .make/front pyproject.toml
 	SKIP_JUPYTER_BUILDER=1 $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --editable ".[docs,lab,test]"
+	$(BIN)/python -m compileall -q nbfn
 	PATH="$(BIN):$$PATH" $(BIN)/jupyter-builder develop . --overwrite
 	@touch $@
 
