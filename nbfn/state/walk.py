@@ -61,6 +61,7 @@ from nbfn.state.values.random_numbers import is_drawn_from
 from nbfn.state.values.referents import HOLDERS, leads, names_in, storage_of
 from nbfn.state.values.settings import (
     COMPILED,
+    KEPT_LOSSES,
     STEPS,
     Settings,
     config_checks,
@@ -312,7 +313,8 @@ class Walk:
         self._objects_left -= 1
         self._config()
         compiled = () if STEPS.isdisjoint(self._wanted) else COMPILED
-        settings = Settings(value, (*names, *compiled))
+        kept = KEPT_LOSSES if "losses" in self._wanted else ()
+        settings = Settings(value, (*names, *compiled, *kept))
         known, here = self.guards.fingerprints, Source("setting", name, route)
         for each, plain in settings.plain.items():
             known[self._setting(here, value, each)] = fingerprint(plain)

@@ -57,6 +57,11 @@ lazy, weights = Lazy(), Weights()
             "m.compute_loss(y=y, y_pred=m(x[None, None]))",
             "m.compile(loss='mae')",
         ),
+        (
+            "m = keras.layers.ActivityRegularization(l1=1.0); m(tf.constant([[2.0]]))",
+            "x + sum(m.losses)",
+            "m(tf.constant([[3.0]]))",
+        ),
     ],
 )
 def test_a_changed_value(setup: str, call: str, change: str) -> None:

@@ -49,6 +49,8 @@ No call depends on them, and Keras changes them while it traces.
 COMPILED = ("_compile_loss", "_compile_metrics")
 """What ``compile`` sets, and the steps of ``fit`` use (Keras 3.15)."""
 STEPS = frozenset({"compute_loss", "compute_metrics", "train_step", "test_step"})
+KEPT_LOSSES = ("_losses", "_losses_override")
+"""What ``losses`` returns besides the regularizers': the last call's losses (Keras 3.15)."""
 
 _NOT_CALLS = (
     *("__init__", "__new__", "__repr__", "summary", "quantize", "compute_output_shape"),
