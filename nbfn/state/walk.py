@@ -60,11 +60,9 @@ from nbfn.state.values.introspection import (
 from nbfn.state.values.random_numbers import is_drawn_from
 from nbfn.state.values.referents import HOLDERS, leads, names_in, storage_of
 from nbfn.state.values.settings import (
-    COMPILED,
-    KEPT_LOSSES,
-    STEPS,
     Settings,
     config_checks,
+    internal_names,
     part_name,
     setting_names,
     shown_parts,
@@ -312,9 +310,7 @@ class Walk:
             return
         self._objects_left -= 1
         self._config()
-        compiled = () if STEPS.isdisjoint(self._wanted) else COMPILED
-        kept = KEPT_LOSSES if "losses" in self._wanted else ()
-        settings = Settings(value, (*names, *compiled, *kept))
+        settings = Settings(value, (*names, *internal_names(self._wanted)))
         known, here = self.guards.fingerprints, Source("setting", name, route)
         for each, plain in settings.plain.items():
             known[self._setting(here, value, each)] = fingerprint(plain)

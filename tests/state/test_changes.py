@@ -58,6 +58,14 @@ lazy, weights = Lazy(), Weights()
             "m.compile(loss='mae')",
         ),
         (
+            "m = keras.Sequential([keras.layers.Dense(1)])\n"
+            "m.compile(loss='mse', metrics=['mae'])\n"
+            "_ = m.train_on_batch(np.ones([1, 1]), np.ones([1, 1]))",
+            "x + sum(tf.reduce_sum(v) for each in m.metrics for v in each.variables)",
+            "m.compile(loss='mse', metrics=['mape'])\n"
+            "_ = m.train_on_batch(np.ones([1, 1]), np.zeros([1, 1]))",
+        ),
+        (
             "m = keras.layers.ActivityRegularization(l1=1.0); m(tf.constant([[2.0]]))",
             "x + sum(m.losses)",
             "m(tf.constant([[3.0]]))",
