@@ -12,7 +12,7 @@ import tensorflow as tf
 import nbfn
 
 SETUP = """
-import enum, functools, types
+import enum, functools, threading, types
 class Part:
     def __init__(self, k=2.0): self.k = k
 class Lazy:
@@ -50,6 +50,13 @@ lazy, weights = Lazy(), Weights()
             "k = -1",
         ),
         ("def h(): pass", "x * getattr(h, 'k', 1.0)", "h.k = 5.0"),
+        ("v = tf.Variable(1.0); v.k = 2.0", "x * v * v.k", "v.k = 5.0"),
+        (
+            "c = tf.train.Checkpoint(step=tf.Variable(2.0))",
+            "x * c.step",
+            "c.step = tf.Variable(5.0)",
+        ),
+        ("t = threading.Timer(2.0, print)", "x * t.interval", "t.interval = 5.0"),
         ("m = types.ModuleType('by_hand'); m.k = 2.0", "x * m.k", "m.k = 5.0"),
         (
             "m = keras.Sequential([keras.layers.Dense(1, kernel_initializer='ones')])\n"
