@@ -192,6 +192,10 @@ class Guards:
             if len(self._of_objects) >= _MAX_KNOWN:
                 self._of_objects.clear()
             state = state_of(objects, self._graph_time, own.attributes)
+            for name, value in objects:
+                if functions := list(unwrapped(value)):  # whose code and bound values may change
+                    code = fingerprint_of_functions(functions, value, self._graph_time)
+                    state.fingerprints[Source("code", name, name)] = code
             known = ObjectGuards(own, [fetch_of(value) for _, value in objects], state)
             self._of_objects[place] = known
         return known

@@ -1,8 +1,8 @@
 """Walks from a function to the sources that its traces depend on.
 
-The walk visits what the code names, directly and in user helpers and objects. Code and objects of
-libraries are assumed not to change, except for the settings of Keras objects. No user code runs:
-attributes are read from dictionaries and slots, never by attribute access.
+The walk visits what the code names, directly and in user helpers and objects. Code of libraries is
+not followed: what it reads is assumed not to change, except for the settings of Keras objects. No
+user code runs: attributes are read from dictionaries and slots, never by attribute access.
 """
 
 from __future__ import annotations
@@ -60,10 +60,9 @@ from nbfn.state.values.introspection import (
 from nbfn.state.values.random_numbers import is_drawn_from
 from nbfn.state.values.referents import HOLDERS, leads, names_in, storage_of
 from nbfn.state.values.settings import (
-    COMPILED,
-    STEPS,
     Settings,
     config_checks,
+    internal_names,
     part_name,
     setting_names,
     shown_parts,
@@ -311,8 +310,7 @@ class Walk:
             return
         self._objects_left -= 1
         self._config()
-        compiled = () if STEPS.isdisjoint(self._wanted) else COMPILED
-        settings = Settings(value, (*names, *compiled))
+        settings = Settings(value, (*names, *internal_names(self._wanted)))
         known, here = self.guards.fingerprints, Source("setting", name, route)
         for each, plain in settings.plain.items():
             known[self._setting(here, value, each)] = fingerprint(plain)
@@ -348,7 +346,10 @@ class Walk:
     # Objects, classes and modules ---------------------------------------------------------
 
     def _attributes_of(self, name: str, route: str, value: Any, fetch: Fetch) -> None:
-        """Visits the named attributes of a user object, class or module."""
+        """Visits the named attributes of an object, or of a user class or module.
+
+        Of a library's object these are the ones that it has now: methods such as ``fit`` set them.
+        """
         is_class, is_module = is_a(value, type), is_a(value, ModuleType)
         classes: tuple[type, ...] = () if is_module else type(value).__mro__
         if is_class:
@@ -356,14 +357,18 @@ class Walk:
         users = [cls for cls in classes if is_user_module(cls.__module__)]
         storage = storage_of(classes)
         holds = is_a(value, (*HOLDERS, tf.Module)) or bool(setting_names(type(value)))
-        if not (users or storage or is_module or holds):
+        own = {} if is_class else own_attributes(value)
+        is_library_s = not (users or storage or is_module or holds)
+        if is_library_s and own.keys().isdisjoint(self._wanted):
             return
         self.guards.opaque |= self._objects_left < 0
         if self._objects_left < 0 or not self._is_new("object", id(value)):
             return
         self._objects_left -= 1
         holder = reference_to(value) or fetch
-        own = {} if is_class else own_attributes(value)
+        if is_library_s:
+            self._held_by(name, route, holder, own, self._wanted)
+            return
         every = _parts_of_module(value, own) if not _OF_MODULES.isdisjoint(self._wanted) else ()
         read = [*self._wanted, *storage, *self._others(own, classes), *every]
         self._held_by(name, route, holder, own, read)

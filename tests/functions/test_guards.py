@@ -392,3 +392,50 @@ def test_a_shape_that_is_passed_on_guards_the_shape_alone() -> None:
     assert len(f.traces) == 1
     array = np.zeros((2, 2))
     assert f(tf.constant(1.0)).shape == (2, 2)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda f: setattr(f, "__code__", (lambda x, by=[2.0]: x - by[0]).__code__),
+        lambda f: setattr(f, "__defaults__", ([3.0],)),
+        lambda f: f.__defaults__[0].append(f.__defaults__[0].pop() + 1.0),
+    ],
+    ids=["its code, as autoreload does", "its defaults", "what a default holds"],
+)
+def test_what_an_argument_s_function_does_is_guarded(change) -> None:
+    def scaled(x: Any, by: Any = [2.0]) -> Any:  # noqa: B006
+        return x * by[0]
+
+    @nbfn.function
+    def f(x: Any, function: Any) -> Any:
+        return function(x)
+
+    x = tf.constant(5.0)
+    for _ in range(2):
+        assert float(f(x, scaled)) == 10.0
+    change(scaled)
+    assert float(f(x, scaled)) == float(scaled(x)) != 10.0
+    assert str(f.retraces[0].causes[0]).startswith("code `function` has changed")
+
+
+def test_what_a_partial_among_the_arguments_binds_is_guarded() -> None:
+    part = functools.partial(lambda x, by: x * by, by=2.0)
+    f = nbfn.function(lambda x, functions: functions["scaled"](x))
+    for _ in range(2):
+        assert float(f(tf.constant(5.0), {"scaled": part})) == 10.0
+    part.keywords["by"] = 3.0
+    assert float(f(tf.constant(5.0), {"scaled": part})) == 15.0
+
+
+def test_an_argument_with_slots_and_without_weak_references() -> None:
+    class Params:
+        __slots__ = ("scale",)
+
+    params = Params()
+    params.scale = 2.0
+    f = nbfn.function(lambda x, y: x * y.scale)
+    assert float(f(tf.constant(3.0), params)) == 6.0
+    params.scale = 4.0
+    assert float(f(tf.constant(3.0), params)) == 12.0
+    assert str(f.retraces[0].causes[0]) == "attribute `y.scale` was 2.0, is 4.0"

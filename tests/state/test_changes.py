@@ -12,7 +12,7 @@ import tensorflow as tf
 import nbfn
 
 SETUP = """
-import enum, functools, types
+import enum, functools, threading, types
 class Part:
     def __init__(self, k=2.0): self.k = k
 class Lazy:
@@ -86,12 +86,32 @@ lazy, weights = Lazy(), Weights()
             "k = -1",
         ),
         ("def h(): pass", "x * getattr(h, 'k', 1.0)", "h.k = 5.0"),
+        ("v = tf.Variable(1.0); v.k = 2.0", "x * v * v.k", "v.k = 5.0"),
+        (
+            "c = tf.train.Checkpoint(step=tf.Variable(2.0))",
+            "x * c.step",
+            "c.step = tf.Variable(5.0)",
+        ),
+        ("t = threading.Timer(2.0, print)", "x * t.interval", "t.interval = 5.0"),
         ("m = types.ModuleType('by_hand'); m.k = 2.0", "x * m.k", "m.k = 5.0"),
         (
             "m = keras.Sequential([keras.layers.Dense(1, kernel_initializer='ones')])\n"
             "m.build((1, 1)); m.compile(loss='mse'); y = tf.constant([[3.0]])",
             "m.compute_loss(y=y, y_pred=m(x[None, None]))",
             "m.compile(loss='mae')",
+        ),
+        (
+            "m = keras.Sequential([keras.layers.Dense(1)])\n"
+            "m.compile(loss='mse', metrics=['mae'])\n"
+            "_ = m.train_on_batch(np.ones([1, 1]), np.ones([1, 1]))",
+            "x + sum(tf.reduce_sum(v) for each in m.metrics for v in each.variables)",
+            "m.compile(loss='mse', metrics=['mape'])\n"
+            "_ = m.train_on_batch(np.ones([1, 1]), np.zeros([1, 1]))",
+        ),
+        (
+            "m = keras.layers.ActivityRegularization(l1=1.0); m(tf.constant([[2.0]]))",
+            "x + sum(m.losses)",
+            "m(tf.constant([[3.0]]))",
         ),
     ],
 )

@@ -9,6 +9,9 @@ from typing import Any
 
 import tensorflow as tf
 
+_HEAP_TYPE = 1 << 9
+"""The flag of classes that are made by a ``class`` statement (CPython)."""
+
 
 @dataclass(frozen=True)
 class TensorNode:
@@ -144,10 +147,21 @@ def below(path: str, node: Node) -> Iterator[tuple[str, Node]]:
 
 
 def objects(function_type: Any) -> Iterator[tuple[str, Any]]:
-    """Yields the arguments, or parts of them, that are keyed by identity and alive, by path."""
+    """Yields the objects among the arguments and their parts that are alive, by path."""
     for path, node in nodes(function_type):
         if isinstance(node, ObjectNode) and (target := node.reference()) is not None:
             yield path, target
+        elif isinstance(node, ValueNode) and _is_object(node.value):
+            yield path, node.value
+
+
+def _is_object(value: Any) -> bool:
+    """Returns whether a value is an object that TensorFlow takes for a plain one.
+
+    It does so with objects that support no weak references: those with ``__slots__``.
+    """
+    is_python_class = bool(type(value).__flags__ & _HEAP_TYPE)
+    return is_python_class and not type(value).__weakrefoffset__
 
 
 def by_reference(concrete: Any) -> list[Callable[[], Any]]:

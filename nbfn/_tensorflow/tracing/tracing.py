@@ -21,6 +21,11 @@ _context = internal("eager.context")
 
 _tf_decorator = internal("util.tf_decorator")
 
+_function_type_utils = internal("eager.polymorphic_function.function_type_utils")
+
+_Weakref: Any = getattr(getattr(_function_type_utils, "trace_type", None), "Weakref", None)
+"""The trace type of objects that are keyed by identity (TensorFlow 2.21)."""
+
 _FRAMES_TO_CALLER = 4
 """Maximum number of frames between `schedules` and the caller of ``get_concrete_function``."""
 
@@ -29,12 +34,54 @@ CAN_SCOPE = _tf_decorator is not None and hasattr(Function, "_generate_tracing_o
 """Whether TensorFlow calls the methods that `ScopedFunction` overrides."""
 
 
+class _Decorated:
+    """Stands in a call's arguments for a decorated function, so that it is passed as it is.
+
+    TensorFlow would trace with what its ``__wrapped__`` leads to: the function without decorators.
+    """
+
+    def __init__(self, function: Any) -> None:
+        self.__wrapped__ = function  # `Weakref.cast` looks for the function here
+
+    def __tf_tracing_type__(self, context: Any) -> Any:
+        return _Weakref(weakref.ref(self.__wrapped__))
+
+
+def _is_decorated(value: Any) -> bool:
+    """Returns whether TensorFlow would replace an argument by the function that it decorates."""
+    is_typed = hasattr(type(value), "__tf_tracing_type__")
+    return callable(value) and not is_typed and hasattr(value, "__wrapped__")
+
+
+def _with_decorators(args: Any, kwargs: Any) -> tuple[Any, Any]:
+    """Returns arguments in which TensorFlow finds decorated functions as they are."""
+    try:
+        leaves = tf.nest.flatten((args, kwargs))
+        if _Weakref is None or not any(map(_is_decorated, leaves)):
+            return args, kwargs
+        kept = [_Decorated(leaf) if _is_decorated(leaf) else leaf for leaf in leaves]
+        packed: tuple[Any, Any] = tf.nest.pack_sequence_as((args, kwargs), kept)
+    except TypeError:  # keys that cannot be sorted
+        return args, kwargs
+    return packed
+
+
 class ScopedFunction(_Function):  # type: ignore[misc]
-    """A tf.function that controls how its Python code is called while traced."""
+    """A tf.function that controls with what and how its Python code is called while traced."""
 
     def within_trace(self, call: functools.partial[Any]) -> Any:
         """Calls the Python code while it is traced; subclasses enter contexts here."""
         return call()
+
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        args, kwargs = _with_decorators(args, kwargs)
+        return super()._call(*args, **kwargs)
+
+    def _get_concrete_function_garbage_collected(self, *args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        args, kwargs = _with_decorators(args, kwargs)
+        return super()._get_concrete_function_garbage_collected(*args, **kwargs)
 
     def adopt_clone(self, clone: Any) -> None:
         """Adopts a function that a strategy has cloned to call this one on its replicas."""

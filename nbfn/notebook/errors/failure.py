@@ -63,7 +63,8 @@ class LocatedError:
         for name in dict.fromkeys(_expressions(self.source().strip())):
             value = self.value_of(name)
             # AutoGraph's placeholder of an undefined name has every attribute: itself.
-            if isinstance(getattr(value, "dtype", None), str | np.dtype | tf.DType):
+            is_typed = isinstance(getattr(value, "dtype", None), str | np.dtype | tf.DType)
+            if is_typed and hasattr(value, "shape"):  # layers have a dtype and no shape
                 yield name, value
 
     def value_of(self, name: str) -> Any:

@@ -7,6 +7,7 @@ guarded like those of any object: if user code names them.
 
 from __future__ import annotations
 
+import itertools
 import operator
 import sys
 import weakref
@@ -46,9 +47,15 @@ _INTERNAL = frozenset(
 No call depends on them, and Keras changes them while it traces.
 """
 
-COMPILED = ("_compile_loss", "_compile_metrics")
-"""What ``compile`` sets, and the steps of ``fit`` use (Keras 3.15)."""
-STEPS = frozenset({"compute_loss", "compute_metrics", "train_step", "test_step"})
+_COMPILED = ("_compile_loss", "_compile_metrics", "_loss_tracker", "_metrics")
+_STEPS = ("compute_loss", "compute_metrics", "train_step", "test_step")
+_BEHIND = {
+    # What `compile` sets, and the steps of `fit` use.
+    **dict.fromkeys((*_STEPS, "metrics", "metrics_variables"), _COMPILED),
+    # The losses of the last call, besides which there are those of regularizers.
+    "losses": ("_losses", "_losses_override"),
+}
+"""Internal attributes that matter to code that names what returns them (Keras 3.15)."""
 
 _NOT_CALLS = (
     *("__init__", "__new__", "__repr__", "summary", "quantize", "compute_output_shape"),
@@ -66,6 +73,12 @@ def setting_names(cls: type) -> tuple[str, ...]:
         kept = found - _INTERNAL
         _names[cls] = tuple(sorted(n for n in kept if not n.endswith("_initializer")))
     return _names[cls]
+
+
+def internal_names(wanted: Iterable[str]) -> list[str]:
+    """Returns the internal attributes that matter to code that names these attributes."""
+    found = [_BEHIND[name] for name in wanted if name in _BEHIND]
+    return list(dict.fromkeys(itertools.chain.from_iterable(found)))
 
 
 def _is_read(base: type) -> bool:

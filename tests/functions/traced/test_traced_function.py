@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import functools
 import gc
 import pickle
+from typing import Any
 
 import pytest
 import tensorflow as tf
@@ -69,6 +71,35 @@ def test_an_object_with_a_permissive_eq_gets_no_other_ones_trace() -> None:
     two, five = Scale(2.0), Scale(5.0)
     assert f(tf.constant(1.0), two).numpy() == 2.0
     assert f(tf.constant(1.0), five).numpy() == 5.0
+
+
+def test_decorated_functions_among_the_arguments_keep_their_decorators() -> None:
+    def times(factor: float) -> Any:
+        def decorate(function: Any) -> Any:
+            @functools.wraps(function)
+            def wrapper(x: Any) -> Any:
+                return function(x) * factor
+
+            return wrapper
+
+        return decorate
+
+    def plus_one(x: Any) -> Any:
+        return x + 1.0
+
+    double, triple = times(2.0)(plus_one), times(3.0)(plus_one)
+    f = nbfn.function(lambda x, functions: functions["first"](x) + functions["rest"][0](x))
+    for _ in range(2):  # a trace, and a hit
+        assert float(f(tf.constant(1.0), {"first": double, "rest": [triple]})) == 10.0
+        assert float(f(tf.constant(1.0), {"first": triple, "rest": [plus_one]})) == 8.0
+    assert (len(f.traces), f.hits) == (2, 2)
+    concrete = f.get_concrete_function(tf.constant(1.0), {"first": double, "rest": [double]})
+    assert float(concrete(tf.constant(1.0))) == 8.0
+    tf.config.run_functions_eagerly(True)
+    try:
+        assert float(f(tf.constant(1.0), {"first": double, "rest": [triple]})) == 10.0
+    finally:
+        tf.config.run_functions_eagerly(False)
 
 
 def test_methods_have_one_cache_for_each_instance() -> None:

@@ -222,6 +222,10 @@ def test_a_tensor_as_a_seed_beside_any_global_seed(refused, run, seed: int) -> N
             "line 2: a variable that the trace captured was deleted",
         ),
         ("x @ w", "line 1: `x` is float32[2], `w` is float32[3, 3]"),
+        (
+            "layer = tf.keras.layers.Dense(2)\nx @ layer(w)",
+            "line 2: `x` is float32[2], `w` is float32[3, 3]",
+        ),
     ],
 )
 def test_common_errors_of_plain_cells_say_what_to_do(fails, cell: str, note: str) -> None:

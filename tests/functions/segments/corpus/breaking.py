@@ -395,6 +395,35 @@ class Scale(tf.Module):
         """,
     ),
     Story(
+        "losses that a model keeps, added in a statement of their own",
+        """
+        class Penalised(tf.keras.Model):
+            def __init__(self):
+                super().__init__()
+                self.dense = tf.keras.layers.Dense(2, kernel_initializer="ones")
+            def call(self, inputs):
+                outputs = self.dense(inputs)
+                self.add_loss(0.1 * tf.reduce_mean(outputs ** 2))
+                return outputs
+        model = Penalised()
+        x = tf.ones((2, 3))
+        optimizer = tf.keras.optimizers.SGD(0.1)
+        """,
+        """
+        history = []
+        for turn in range(5):
+            with tf.GradientTape() as tape:
+                y = model(x)
+                loss = tf.reduce_mean((y - 1.0) ** 2)
+                loss += sum(model.losses)
+            weights = model.trainable_variables
+            gradients = tape.gradient(loss, weights)
+            optimizer.apply_gradients(zip(gradients, weights))
+            history.append(float(loss))
+        print([round(each, 4) for each in history])
+        """,
+    ),
+    Story(
         "variables made in the cell",
         _X,
         """
