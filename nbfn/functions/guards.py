@@ -18,7 +18,7 @@ from nbfn.site import warn
 from nbfn.state.bytecode.graph_time import NOTHING
 from nbfn.state.bytecode.reads import Named
 from nbfn.state.guarded import GuardedState
-from nbfn.state.state import Fingerprints, Source, State, changed_by_code
+from nbfn.state.state import Fingerprints, Source, State, changes
 from nbfn.state.values.fingerprints import Fingerprint
 from nbfn.state.values.introspection import Fetch, fetch_of
 from nbfn.state.values.unwrapping import fingerprint_of_functions, unwrapped
@@ -265,7 +265,8 @@ class Guards:
             free = {source for source in now if (source.kind, source.name) in names}
             # What is no longer read, because the code has cached a value that depends on it, is
             # read again when the cache is cleared.
-            changed = {s for s in changed_by_code(made_in.fingerprints, now) if s in now}
+            different = changes(made_in.fingerprints, made_in.without_exempt(now))
+            changed = {source for source, _ in different if source in now}
             made_in.exempt_sources(free)
             made_in.note_changes(changed - free, now)
             graph_time = self._graph_time.and_of(at_graph_time)
@@ -273,6 +274,12 @@ class Guards:
                 self._graph_time, self._own = graph_time, _NOTHING
                 self._replace(now, self.fingerprints(objects))
             self._now = None  # the current state may depend on what is exempt
+
+    def forget(self, state: GuardedState) -> None:
+        """Forgets a state in which a call created variables: a later call creates others."""
+        with self._lock:
+            self._states.pop(state.number, None)
+            self._now = None
 
     def _replace(self, before: Fingerprints, after: Fingerprints) -> None:
         """Updates in all states the fingerprints that are now read differently."""
@@ -293,7 +300,7 @@ class Guards:
         """Returns the state with these fingerprints; a new one if there is none."""
         with self._lock:
             for state in reversed(self._states.values()):
-                if state.fingerprints == state.as_before(fingerprints):
+                if state.fingerprints == state.without_exempt(fingerprints):
                     return state
             if len(self._states) >= _MAX_STATES:
                 self._states.clear()

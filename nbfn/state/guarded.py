@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from nbfn.state.state import Change, Fingerprints, Source, changed_roots, changes
@@ -17,18 +17,17 @@ class GuardedState:
         number: Its number in the trace's key; 0 if it is not part of the key.
         fingerprints: The fingerprint of each source.
         exempt: The sources that its traces do not depend on.
-        filled: What tracing has stored where nothing was, such as an object that the code creates
-            once: it is the same state before and after, until the user stores something else.
+        filled: The sources that tracing has filled in, where nothing was: they are not exempt.
     """
 
     number: int = 0
     fingerprints: dict[Source, Fingerprint] = field(default_factory=dict)
     exempt: frozenset[Source] = frozenset()
-    filled: dict[Source, Fingerprint] = field(default_factory=dict)
+    filled: frozenset[Source] = frozenset()
 
     def changes(self, now: Fingerprints) -> list[Change]:
         """Returns the current differences."""
-        return changes(self.fingerprints, self.as_before(now))
+        return changes(self.fingerprints, self.without_exempt(now))
 
     def changed_roots(self, now: Fingerprints, partial: bool = False) -> list[Change]:
         """Returns what the user has changed since.
@@ -40,13 +39,15 @@ class GuardedState:
         before = self.fingerprints
         if partial:
             before = {s: each for s, each in before.items() if s in now or s.kind in _ROOTS}
-        return changed_roots(before, self.as_before(now))
+        return changed_roots(before, self.without_exempt(now))
 
     def differences(self, other: GuardedState) -> list[Change]:
         """Returns what the user has changed between two states; nothing if no key has them."""
         if not (self.number or other.number):
             return []
-        return changed_roots(other.as_before(self.fingerprints), self.as_before(other.fingerprints))
+        return changed_roots(
+            other.without_exempt(self.fingerprints), self.without_exempt(other.fingerprints)
+        )
 
     def is_replaced(self, now: GuardedState) -> bool:
         """Returns whether code that was read has been replaced by other code."""
@@ -58,28 +59,27 @@ class GuardedState:
         )
 
     def note_changes(self, changed: Collection[Source], now: Fingerprints) -> None:
-        """Accepts what tracing has changed: what it has filled in, and all else by an exemption."""
-        before = self.fingerprints
-        filled = {s: now[s] for s in changed if _is_filled(s, before.get(s, ABSENT))}
-        self.exempt_sources(source for source in changed if source not in filled)
-        self.filled = self.filled | filled
+        """Accepts what tracing has changed: the traces serve in the state in which it has ended.
 
-    def exempt_sources(self, sources: Iterable[Source]) -> None:
+        Args:
+            changed: The sources that the traced code has changed.
+            now: The fingerprints after tracing.
+        """
+        if changed:
+            before = self.fingerprints
+            self.filled |= {s for s in changed if _is_filled(s, before.get(s, ABSENT))}
+            self.fingerprints = dict(now)
+            self.exempt_sources({*self.exempt, *changed} - self.filled)
+
+    def exempt_sources(self, sources: Collection[Source]) -> None:
         """Exempts sources that traces of this state do not depend on."""
-        exempt = self.exempt.union(sources)
-        if exempt != self.exempt:
-            self.exempt = exempt
-            self.fingerprints = {s: e for s, e in self.fingerprints.items() if s not in exempt}
+        if sources:
+            self.exempt = self.exempt.union(sources)
+            self.fingerprints = self.without_exempt(self.fingerprints)
 
-    def as_before(self, fingerprints: Fingerprints) -> dict[Source, Fingerprint]:
-        """Returns fingerprints without the exempt ones, and as if nothing had been filled in."""
-        found = {source: e for source, e in fingerprints.items() if source not in self.exempt}
-        for source, filled in self.filled.items():
-            if found.get(source) == filled:
-                del found[source]
-                if source in self.fingerprints:
-                    found[source] = self.fingerprints[source]
-        return found
+    def without_exempt(self, fingerprints: Fingerprints) -> dict[Source, Fingerprint]:
+        """Returns the fingerprints of what the traces of this state depend on."""
+        return {source: e for source, e in fingerprints.items() if source not in self.exempt}
 
 
 def _is_filled(source: Source, before: Fingerprint) -> bool:

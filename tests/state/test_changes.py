@@ -130,6 +130,29 @@ def test_a_changed_value(setup: str, call: str, change: str) -> None:
     assert traced.hits == hits + 1
 
 
+@pytest.mark.parametrize(
+    ("call", "reset", "made"),
+    [
+        ("lazy.call(x)", "lazy.part = None", "lazy.part.k"),
+        ("lazy.call(x)", "del lazy.part", "lazy.part.k"),
+        ("keeping(x)", "kept = None", "kept"),
+        ("caching(x)", "caches.clear()", "caches['k'].k"),
+        ("sizing(x)", "sizes = {}", "sizes"),
+        ("weighing(x)", "weight.assign(5.0); weight = None", "weight"),
+        ("x * defaults['k']", "defaults = collections.defaultdict(lambda: 2.0)", "dict(defaults)"),
+    ],
+)
+def test_what_is_taken_away_again_is_made_again(call: str, reset: str, made: str) -> None:
+    space: dict[str, Any] = {"tf": tf, "np": np, "__name__": "__main__"}
+    exec(SETUP + "import collections\ndefaults = collections.defaultdict(lambda: 2.0)\n", space)
+    exec(f"def eager(x): return {call}", space)
+    traced = nbfn.function(space["eager"], autograph=False)
+    for x in (tf.constant(1.0), tf.constant([3.0]), tf.constant(2.0), tf.constant([1.0])):
+        np.testing.assert_array_equal(traced(x), 2.0 * x)
+        assert eval(made, space) in (2.0, {"k": 2.0}, {tuple(x.shape): 2.0})
+        exec(reset, space)
+
+
 def test_what_each_trace_stores_anew_makes_no_traces() -> None:
     class Shapes:
         last, shape = None, None

@@ -213,7 +213,9 @@ class Recorder(Record):
         call = self.current
         if call is None or not call.missed_at or call.wanted is None:
             return self.context_key(concrete.function_type)
-        if not call.creates:  # creating variables changes state that later traces do not
+        if call.creates:  # this changes state that later traces do not
+            self.guards.forget(call.wanted.state)
+        else:
             self.guards.after_trace(
                 call.wanted.state,
                 tuple(_tensorflow.objects(concrete.function_type)),
