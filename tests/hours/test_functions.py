@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tests.hours.playing import faults
 from tests.hours.playing.cells import ANOTHER_MODEL, BUILT, DATA, IMPORTS, STEP, TRAIN
 from tests.hours.playing.hours import (
     Hour,
@@ -571,7 +570,7 @@ print(z[0].numpy().round(3))
                 retraces=1,
                 stale={"module", "default", "raise"},
             ),
-            run("module", "default", stale={"raise"}, known={"values": faults.DEFAULTS}),
+            run("module", "default", stale={"raise"}),
         ],
     ),
 ]
