@@ -18,8 +18,8 @@ class Source(NamedTuple):
 
     Attributes:
         kind: ``global``, ``closure``, ``attribute``, ``module`` (imported by the code), ``code``
-            (the function's own), ``setting`` (of a Keras object, or of Keras), or ``internal``
-            (private to Keras).
+            (the function's own), ``argument`` (its content), ``setting`` (of a Keras object, or of
+            Keras), or ``internal`` (private to Keras).
         name: The expression for it in user code.
         route: The path by which it was reached, which distinguishes sources of one name.
     """

@@ -67,7 +67,12 @@ from nbfn.state.values.settings import (
     setting_names,
     shown_parts,
 )
-from nbfn.state.values.unwrapping import PARTIALS, fingerprint_of_functions, unwrapped
+from nbfn.state.values.unwrapping import (
+    PARTIALS,
+    fingerprint_of_functions,
+    is_decorator_s,
+    unwrapped,
+)
 
 # `tf.summary` writes with the caller's writer, which `functions/traces/context.py` then reads.
 _NAMED_ANYWAY = frozenset({"summary"})
@@ -126,7 +131,7 @@ class Walk:
             functions = [] if items is not None else list(unwrapped(value))
             if functions:
                 self._functions(name, route, value, functions)
-            else:
+            if not functions or is_decorator_s(value):
                 self._attributes_of(name, route, value, fetch)
                 self._settings_of(name, route, value)
 
@@ -175,7 +180,8 @@ class Walk:
             guards.content.append((lambda: id(fetch()), id(value)))
             return
         else:
-            functions = [] if value is ABSENT or is_content(value) else list(unwrapped(value))
+            if value is not ABSENT and not is_content(value) and not is_decorator_s(value):
+                functions = list(unwrapped(value))
             if functions:
                 known = fingerprint_of_functions(functions, value, self._graph_time)
             elif (
@@ -494,7 +500,11 @@ def state_of(
     for _ in range(_MAX_ROUNDS):  # until the code found names no new attributes
         builder = Walk(attributes, graph_time, classes)
         for name, value in values:
-            builder.follow(name, name, value, builder._fetch_of(value))
+            # Such as `self` of a dict's method, whose items nothing else fingerprints.
+            if is_content(value) and not is_immutable(value):
+                builder._visit(Source("argument", name, name), builder._fetch_of(value), value)
+            else:
+                builder.follow(name, name, value, builder._fetch_of(value))
         builder.walk()
         if builder.named <= attributes:
             break

@@ -199,3 +199,36 @@ def test_a_guard_that_fails_is_switched_off(monkeypatch: pytest.MonkeyPatch) -> 
         assert float(f(ONE)) == 2.0
     assert float(f(ONE)) == 2.0
     assert f.hits == 1
+
+
+def test_an_object_that_decorates_a_function_has_a_state_of_its_own() -> None:
+    class Scaled:
+        def __init__(self, function: Any, scale: float) -> None:
+            functools.update_wrapper(self, function)
+            self.function, self.scale = function, scale
+
+        def __call__(self, x: Any) -> Any:
+            return self.function(x) * self.scale
+
+    def plus_one(x: Any) -> Any:
+        return x + 1.0
+
+    scaled = Scaled(plus_one, 2.0)
+    f = nbfn.function(lambda x: scaled(x))
+    assert [float(f(ONE)) for _ in range(2)] == [4.0, 4.0]
+    scaled.scale = 3.0
+    assert float(f(ONE)) == 6.0
+    scaled = Scaled(plus_one, 5.0)
+    assert float(f(ONE)) == 10.0
+
+
+def test_the_items_of_a_container_with_traced_methods() -> None:
+    class Options(dict[str, float]):
+        @nbfn.function
+        def scale(self, x: Any) -> Any:
+            return x * self["scale"]
+
+    options = Options(scale=2.0)
+    assert [float(options.scale(ONE)) for _ in range(2)] == [2.0, 2.0]
+    options["scale"] = 3.0
+    assert float(options.scale(ONE)) == 3.0

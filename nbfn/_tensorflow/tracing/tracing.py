@@ -49,8 +49,9 @@ class _Decorated:
 
 def _is_decorated(value: Any) -> bool:
     """Returns whether TensorFlow would replace an argument by the function that it decorates."""
-    is_typed = hasattr(type(value), "__tf_tracing_type__")
-    return callable(value) and not is_typed and hasattr(value, "__wrapped__")
+    cls = type(value)
+    can_be_kept = cls.__weakrefoffset__ and not hasattr(cls, "__tf_tracing_type__")
+    return bool(can_be_kept) and callable(value) and hasattr(value, "__wrapped__")
 
 
 def _with_decorators(args: Any, kwargs: Any) -> tuple[Any, Any]:

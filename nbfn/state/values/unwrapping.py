@@ -42,6 +42,14 @@ def unwrapped(function: Any) -> Iterator[FunctionType]:
                 return
 
 
+def is_decorator_s(value: Any) -> bool:
+    """Returns whether a value is an object of a user class that wraps a function.
+
+    So do classes that are used as decorators, whose objects have a state of their own.
+    """
+    return is_user_module(type(value).__module__) and "__wrapped__" in own_attributes(value)
+
+
 def fingerprint_of_functions(
     functions: list[FunctionType], value: Any, graph_time: GraphTime = NOTHING
 ) -> Fingerprint:
