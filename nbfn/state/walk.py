@@ -70,7 +70,7 @@ from nbfn.state.values.settings import (
 from nbfn.state.values.unwrapping import (
     PARTIALS,
     fingerprint_of_functions,
-    is_decorator_s,
+    is_decorator_object,
     unwrapped,
 )
 
@@ -131,7 +131,7 @@ class Walk:
             functions = [] if items is not None else list(unwrapped(value))
             if functions:
                 self._functions(name, route, value, functions)
-            if not functions or is_decorator_s(value):
+            if not functions or is_decorator_object(value):
                 self._attributes_of(name, route, value, fetch)
                 self._settings_of(name, route, value)
 
@@ -180,7 +180,7 @@ class Walk:
             guards.content.append((lambda: id(fetch()), id(value)))
             return
         else:
-            if value is not ABSENT and not is_content(value) and not is_decorator_s(value):
+            if value is not ABSENT and not is_content(value) and not is_decorator_object(value):
                 functions = list(unwrapped(value))
             if functions:
                 known = fingerprint_of_functions(functions, value, self._graph_time)
@@ -364,15 +364,15 @@ class Walk:
         storage = storage_of(classes)
         holds = is_a(value, (*HOLDERS, tf.Module)) or bool(setting_names(type(value)))
         own = {} if is_class else own_attributes(value)
-        is_library_s = not (users or storage or is_module or holds)
-        if is_library_s and own.keys().isdisjoint(self._wanted):
+        of_library = not (users or storage or is_module or holds)
+        if of_library and own.keys().isdisjoint(self._wanted):
             return
         self.guards.opaque |= self._objects_left < 0
         if self._objects_left < 0 or not self._is_new("object", id(value)):
             return
         self._objects_left -= 1
         holder = reference_to(value) or fetch
-        if is_library_s:
+        if of_library:
             self._held_by(name, route, holder, own, self._wanted)
             return
         every = _parts_of_module(value, own) if not _OF_MODULES.isdisjoint(self._wanted) else ()

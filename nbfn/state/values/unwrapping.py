@@ -42,7 +42,7 @@ def unwrapped(function: Any) -> Iterator[FunctionType]:
                 return
 
 
-def is_decorator_s(value: Any) -> bool:
+def is_decorator_object(value: Any) -> bool:
     """Returns whether a value is an object of a user class that wraps a function.
 
     So do classes that are used as decorators, whose objects have a state of their own.
