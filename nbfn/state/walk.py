@@ -45,7 +45,6 @@ from nbfn.state.values.fingerprints import (
 )
 from nbfn.state.values.introspection import (
     Fetch,
-    bound_by,
     closed_over,
     count_attributes,
     hides_none,
@@ -68,7 +67,6 @@ from nbfn.state.values.settings import (
     shown_parts,
 )
 from nbfn.state.values.unwrapping import (
-    PARTIALS,
     fingerprint_of_functions,
     is_decorator_object,
     unwrapped,
@@ -244,12 +242,6 @@ class Walk:
         if is_a(value, MethodType):
             owner = name.rpartition(".")[0] or "self"
             self.follow(owner, f"{route}.__self__", value.__self__, self._fetch_of(value.__self__))
-        while is_a(value, PARTIALS):
-            bound = functools.partial(bound_by, self._fetch_of(value))
-            self.guards.content.append((bound, content_of(bound())))
-            for i, item in enumerate((*value.args, *value.keywords.values())):
-                self.follow(f"{name}({i})", f"{route}({i})", item, self._fetch_of(item))
-            value = value.func
         for i, each in enumerate(functions):
             if self._is_new("code", id(each)):
                 self._names_of(each, f"{route}/{i}")

@@ -85,6 +85,12 @@ lazy, weights = Lazy(), Weights()
             "x * sorted([1.0, 2.0], key=key)[0]",
             "k = -1",
         ),
+        (
+            "a = np.ones(2); p = functools.partial(tf.gather, a)",
+            "x * tf.cast(p([1])[0], tf.float32)",
+            "a[1] = 5.0",
+        ),
+        ("p = functools.partial(pow, 3.0)", "x * p(2.0)", "p = functools.partial(pow, 5.0)"),
         ("def h(): pass", "x * getattr(h, 'k', 1.0)", "h.k = 5.0"),
         ("v = tf.Variable(1.0); v.k = 2.0", "x * v * v.k", "v.k = 5.0"),
         (

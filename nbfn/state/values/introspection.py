@@ -118,12 +118,6 @@ def part_of(function: Fetch, name: str) -> Any:
     return getattr(function(), name, None)
 
 
-def bound_by(holder: Fetch) -> Any:
-    """Returns the arguments that a partial binds."""
-    value = holder()
-    return (getattr(value, "args", ()), getattr(value, "keywords", {}))
-
-
 def member(holder: Fetch, attribute: str) -> Any:
     """Returns an attribute in an object's or class's own dictionary; `ABSENT` if there is none."""
     value = holder()

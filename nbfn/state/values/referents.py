@@ -54,6 +54,8 @@ def _bound_to(method: Any) -> Any:
 _LEADS: dict[tuple[type, ...], tuple[str, Callable[[Any], Any]]] = {
     (MappingProxyType, *_VIEWS): (".mapping", _behind),
     (weakref.ref,): ("()", weakref.ref.__call__),
+    (functools.partial, functools.partialmethod): (".args", lambda partial: partial.args),
+    (functools.partialmethod, functools.partial): (".keywords", lambda partial: partial.keywords),
     (ContextVar,): (".get()", lambda variable: variable.get(None)),
     (BuiltinMethodType, type([].__len__)): (".__self__", _bound_to),
     (np.vectorize,): (".pyfunc", lambda value: value.pyfunc),
