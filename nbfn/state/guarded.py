@@ -86,7 +86,8 @@ def _is_filled(source: Source, before: Fingerprint) -> bool:
     return source.kind in _NAMES and before in _NOTHING
 
 
-_NOTHING = (ABSENT, UNDEFINED, fingerprint(None), fingerprint({}))
+_NOTHING = (ABSENT, UNDEFINED, *map(fingerprint, (None, {}, False)))
+"""What stands where code has created nothing yet; False in its flag, as in `self.is_built`."""
 _NAMES = frozenset({"attribute", "global", "closure"})
 _ROOTS = frozenset({"global", "closure", "code", "module"})
 """Kinds of sources that are reached from the function itself, not from an argument."""

@@ -45,6 +45,12 @@ def enclosing():
         rate = value
     return scaled, set_rate
 scaled, set_rate = enclosing()
+class Flagged:
+    is_built = False
+    def call(self, x):
+        if not self.is_built: self.part, self.is_built = Part(), True
+        return x * self.part.k
+flagged = Flagged()
 caches, sizes = {}, {}
 def caching(x):
     if "k" not in caches: caches["k"] = Part(2.0)
@@ -141,6 +147,7 @@ def test_a_changed_value(setup: str, call: str, change: str) -> None:
     [
         ("lazy.call(x)", "lazy.part = None", "lazy.part.k"),
         ("lazy.call(x)", "del lazy.part", "lazy.part.k"),
+        ("flagged.call(x)", "flagged.is_built = False; flagged.part.k = 9.0", "flagged.part.k"),
         ("keeping(x)", "kept = None", "kept"),
         ("caching(x)", "caches.clear()", "caches['k'].k"),
         ("sizing(x)", "sizes = {}", "sizes"),

@@ -51,25 +51,27 @@ def _bound_to(method: Any) -> Any:
     return ABSENT if isinstance(method.__self__, ModuleType) else method.__self__
 
 
-_LEADS: dict[tuple[type, ...], tuple[str, Callable[[Any], Any]]] = {
-    (MappingProxyType, *_VIEWS): (".mapping", _behind),
-    (weakref.ref,): ("()", weakref.ref.__call__),
-    (functools.partial, functools.partialmethod): (".args", lambda partial: partial.args),
-    (functools.partialmethod, functools.partial): (".keywords", lambda partial: partial.keywords),
-    (ContextVar,): (".get()", lambda variable: variable.get(None)),
-    (BuiltinMethodType, type([].__len__)): (".__self__", _bound_to),
-    (np.vectorize,): (".pyfunc", lambda value: value.pyfunc),
-    (np.ufunc, type(functools.cmp_to_key(operator.sub))): ("()", _function_in),
-    (defaultdict,): (".default_factory", lambda value: value.default_factory),
-    (functools.singledispatchmethod,): (".dispatcher", lambda method: method.dispatcher),
+_PARTIALS = (functools.partial, functools.partialmethod)
+_LEADS: tuple[tuple[tuple[type, ...], str, Callable[[Any], Any]], ...] = (
+    ((MappingProxyType, *_VIEWS), ".mapping", _behind),
+    ((weakref.ref,), "()", weakref.ref.__call__),
+    (_PARTIALS, ".args", lambda partial: partial.args),
+    (_PARTIALS, ".keywords", lambda partial: partial.keywords),
+    ((ContextVar,), ".get()", lambda variable: variable.get(None)),
+    ((BuiltinMethodType, type([].__len__)), ".__self__", _bound_to),
+    ((np.vectorize,), ".pyfunc", lambda value: value.pyfunc),
+    ((np.ufunc, type(functools.cmp_to_key(operator.sub))), "()", _function_in),
+    ((defaultdict,), ".default_factory", lambda value: value.default_factory),
+    ((functools.singledispatchmethod,), ".dispatcher", lambda method: method.dispatcher),
     # What `functools.singledispatch` chooses from.
-    (FunctionType,): (".registry", lambda function: vars(function).get("registry", ABSENT)),
-}
+    ((FunctionType,), ".registry", lambda function: vars(function).get("registry", ABSENT)),
+)
+"""What is reached from values of some classes, with its expression."""
 
 
 def leads(value: Any, fetch: Fetch) -> Iterator[tuple[str, Fetch]]:
     """Yields what is reached from a value other than by attribute or item, with its expression."""
-    for kinds, (text, lead) in _LEADS.items():
+    for kinds, text, lead in _LEADS:
         if issubclass(type(value), kinds) and lead(value) is not ABSENT:
             yield text, functools.partial(_led, kinds, lead, fetch)
 
