@@ -19,6 +19,7 @@ import numpy as np
 
 from nbfn.state.values.fingerprints import ABSENT
 from nbfn.state.values.introspection import Fetch
+from nbfn.state.values.unwrapping import PARTIALS
 
 HOLDERS = (SimpleNamespace, argparse.Namespace, threading.local)
 """Classes whose instances have user-defined attributes."""
@@ -51,12 +52,11 @@ def _bound_to(method: Any) -> Any:
     return ABSENT if isinstance(method.__self__, ModuleType) else method.__self__
 
 
-_PARTIALS = (functools.partial, functools.partialmethod)
 _LEADS: tuple[tuple[tuple[type, ...], str, Callable[[Any], Any]], ...] = (
     ((MappingProxyType, *_VIEWS), ".mapping", _behind),
     ((weakref.ref,), "()", weakref.ref.__call__),
-    (_PARTIALS, ".args", lambda partial: partial.args),
-    (_PARTIALS, ".keywords", lambda partial: partial.keywords),
+    (PARTIALS, ".args", lambda partial: partial.args),
+    (PARTIALS, ".keywords", lambda partial: partial.keywords),
     ((ContextVar,), ".get()", lambda variable: variable.get(None)),
     ((BuiltinMethodType, type([].__len__)), ".__self__", _bound_to),
     ((np.vectorize,), ".pyfunc", lambda value: value.pyfunc),
