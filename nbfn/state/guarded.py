@@ -86,8 +86,9 @@ def _is_filled(source: Source, before: Fingerprint) -> bool:
     return source.kind in _NAMES and before in _NOTHING
 
 
-_NOTHING = (ABSENT, UNDEFINED, *map(fingerprint, (None, {}, False)))
-"""What stands where code has created nothing yet; False in its flag, as in `self.is_built`."""
+_NOTHING = (ABSENT, UNDEFINED, fingerprint(None), fingerprint({}))
+"""What stands where code has created nothing yet. A flag that it sets, such as `self.is_built`, is
+exempt: steps that set and clear one in turn would be traced each time."""
 _NAMES = frozenset({"attribute", "global", "closure"})
 _ROOTS = frozenset({"global", "closure", "code", "module"})
 """Kinds of sources that are reached from the function itself, not from an argument."""
