@@ -245,8 +245,7 @@ class Guards:
         """Exempts what a new trace does not depend on, and notes what its code has filled in.
 
         This is what the traced code itself has changed, what the trace reads again at each call,
-        and what Python reads at graph time. An item that the code created counts as read: looking
-        up a missing key creates it in a defaultdict.
+        and what Python reads at graph time.
 
         Args:
             made_in: The state in which tracing began.

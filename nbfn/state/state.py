@@ -88,16 +88,6 @@ def changes(before: Fingerprints, after: Fingerprints) -> list[Change]:
     ]
 
 
-def changed_by_code(before: Fingerprints, after: Fingerprints) -> Iterator[Source]:
-    """Yields the sources that code, which ran in between, has changed.
-
-    New items are excluded: looking up a missing key creates it in a defaultdict.
-    """
-    for source, (old, _) in changes(before, after):
-        if old != ABSENT or not source.name.endswith("]"):
-            yield source
-
-
 def changed_roots(before: Fingerprints, after: Fingerprints) -> list[Change]:
     """Returns the changes made by the user, without the consequences of another object.
 

@@ -13,14 +13,8 @@ from nbfn.errors import report_failure
 from nbfn.sessions.contents.cell_code import CellCode, cell_code
 from nbfn.site import Cell
 from nbfn.state.bytecode.graph_time import NOTHING
-from nbfn.state.state import (
-    Fingerprints,
-    Source,
-    State,
-    changed_by_code,
-    changed_roots,
-    routes_above,
-)
+from nbfn.state.state import Fingerprints, Source, State, changed_roots, changes, routes_above
+from nbfn.state.values.fingerprints import ABSENT
 from nbfn.state.values.introspection import Fetch, reference_to
 from nbfn.state.values.unwrapping import unwrapped
 from nbfn.state.walk import state_of
@@ -222,10 +216,15 @@ def _look(reading: _Reading) -> Fingerprints | None:
 
 
 def _changed_by_itself(before: Fingerprints, after: Fingerprints) -> Iterator[Source]:
-    """Yields the sources that a cell changed and that existed before it ran."""
+    """Yields the sources that a cell changed and that existed before it ran.
+
+    New items are excluded: looking up a missing key creates it in a defaultdict.
+    """
     stayed = {source.route for source in before.keys() & after.keys()}
-    for source in changed_by_code(before, after):
-        if source.route in stayed or not stayed.isdisjoint(routes_above(source.route)):
+    for source, (old, _) in changes(before, after):
+        is_new_item = old == ABSENT and source.name.endswith("]")
+        is_known = source.route in stayed or not stayed.isdisjoint(routes_above(source.route))
+        if is_known and not is_new_item:
             yield source
 
 
