@@ -154,7 +154,10 @@ def test_text_panel_timeline_and_report_say_the_same(cells, kernel, tmp_path) ->
         assert {name: report[name] for name in moments[-1]} == moments[-1]
     assert len({tuple(each.values()) for each in moments}) > 5  # or little was compared
     if os.name != "nt":
-        assert run_of(cells, tmp_path / "again") == moments[-1]
+        # Measured times decide which lines of a cell get a trace of their own, so the number of
+        # traces may differ between two runs of the quickstart.
+        last = {name: number for name, number in moments[-1].items() if name != "traces"}
+        assert run_of(cells, tmp_path / "again") == last
 
 
 def run_of(cells: list[str], folder: Path) -> dict[str, int]:
@@ -171,8 +174,7 @@ def run_of(cells: list[str], folder: Path) -> dict[str, int]:
         number = totals[f"{noun}s"]
         assert count(number, noun) in head, head
     assert f"{duration(totals['trace_seconds'])} tracing" in head
-    names = ("functions", "variables", "cells", "traces", "retraces")
-    return {name: totals[name] for name in names}
+    return {name: totals[name] for name in ("functions", "variables", "cells", "retraces")}
 
 
 def test_a_loaded_model_counts_what_it_lists(tmp_path) -> None:
