@@ -28,6 +28,7 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
+from tests.harness.forked_kernels import ForkedKernels
 from tests.programs.wheel import without_node
 
 ROOT = Path(__file__).parents[2]
@@ -105,6 +106,19 @@ def _lab(server: Server, context: BrowserContext) -> Iterator[Lab]:
     assert lab.failures == []
 
 
+def _specify(name: str, command: list[str], folder: Path) -> None:
+    """Writes the specification of a kernel to a folder of ``JUPYTER_PATH``."""
+    file = folder / "kernels" / name / "kernel.json"
+    file.parent.mkdir(parents=True)
+    specification = {
+        "argv": command,
+        "display_name": "Python 3 (ipykernel)",
+        "language": "python",
+        "metadata": {"debugger": True},
+    }
+    file.write_text(json.dumps(specification))
+
+
 class Server:
     """JupyterLab on loopback, with no settings of the user's."""
 
@@ -121,6 +135,7 @@ class Server:
             python: Interpreter of an environment that has nbfn installed; the checkout by default.
             app: The program that serves: ``jupyterlab`` or ``notebook``.
         """
+        self._kernels: ForkedKernels | None = None
         self.notebooks = home / "notebooks"
         self.notebooks.mkdir()
         with socket.socket() as free:
@@ -143,6 +158,12 @@ class Server:
             # A copy: another build meanwhile would take away the files of open pages.
             shutil.copytree(EXTENSION, extensions / "nbfn-labextension")
             environment |= {"JUPYTER_PATH": str(extensions.parent), "PYTHONPATH": str(ROOT)}
+            command = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+            _specify("without-tensorflow", command, extensions.parent)
+            if sys.platform == "linux" and "COVERAGE_PROCESS_CONFIG" not in environment:
+                self._kernels = ForkedKernels(home, environment)
+                command = self._kernels.command
+            _specify("python3", command, extensions.parent)
         else:
             environment |= without_node()
             environment["PATH"] = os.pathsep.join([str(python.parent), environment["PATH"]])
@@ -204,6 +225,8 @@ class Server:
         except subprocess.TimeoutExpired:  # a kernel that was just starting keeps it for ever
             self._process.kill()
             self._process.wait()
+        if self._kernels is not None:
+            self._kernels.stop()
         self._log.close()
 
 
@@ -217,7 +240,7 @@ class Lab:
         self.failures: list[str] = []
         page.on("pageerror", lambda error: self.failures.append(str(error)))
 
-    def write(self, name: str, *cells: str) -> None:
+    def write(self, name: str, *cells: str, kernel: str = "python3") -> None:
         """Writes a notebook; its cells have the ids cell-0, cell-1, and so on."""
         document = {
             "cells": [
@@ -231,15 +254,18 @@ class Lab:
                 }
                 for number, source in enumerate(cells)
             ],
-            "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3"}},
+            "metadata": {"kernelspec": {"name": kernel, "display_name": "Python 3"}},
             "nbformat": 4,
             "nbformat_minor": 5,
         }
         (self.server.notebooks / name).write_text(json.dumps(document))
 
-    def open(self, name: str, *cells: str) -> None:
-        """Opens a notebook of these cells, alone, with the panel beside it."""
-        self.write(name, *cells)
+    def open(self, name: str, *cells: str, kernel: str = "python3") -> None:
+        """Opens a notebook of these cells, alone, with the panel beside it.
+
+        The kernel ``without-tensorflow`` has not imported it when it starts.
+        """
+        self.write(name, *cells, kernel=kernel)
         self.load(name)
         self.wait_for_kernel()
         self.open_panel()
