@@ -11,8 +11,8 @@ from typing import Any
 
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
-from IPython.core.magic_arguments import parse_argstring
 from IPython.display import display
+from IPython.utils.process import arg_split
 
 
 def show(outline: Any) -> None:
@@ -29,7 +29,7 @@ def parsed_line(magic: Any, line: str) -> Any:
         UsageError: If they are invalid; suggests a similar option if there is one.
     """
     try:
-        return parse_argstring(magic, line)
+        return magic.parser.parse_args(_words(line))
     except UsageError as error:
         # argparse has no public list of its options, and names unknown ones in its message only.
         known = {each.lstrip("-"): each for each in magic.parser._option_string_actions}
@@ -38,6 +38,17 @@ def parsed_line(magic: Any, line: str) -> Any:
             if alike and word not in known.values():
                 raise UsageError(f"there is no {word}; did you mean {known[alike[0]]}?") from None
         raise
+
+
+def _words(line: str) -> list[str]:
+    """Splits a line at spaces, except between parentheses: argparse takes -1 for an option."""
+    words: list[str] = []
+    for word in arg_split(line):
+        if words and words[-1].count("(") > words[-1].count(")"):
+            words[-1] += f" {word}"
+        else:
+            words.append(word)
+    return words
 
 
 @contextmanager

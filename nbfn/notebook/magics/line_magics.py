@@ -144,9 +144,14 @@ class LineMagics(RequiresTensorFlowMagics):
         show(placement_outline(function.run(*args, **kwargs).placement, line.strip()))
 
     @magic_arguments()
-    @argument("function", nargs="+", help="name of a traced function; with --time, a call of one")
+    @argument("function", nargs="+", help="name of a traced function, or a call of one")
     @argument("--time", action="store_true", help="make the call, and time each operation")
-    @argument("-t", "--trace", type=int, help="number of the trace (default: the newest)")
+    @argument(
+        "-t",
+        "--trace",
+        type=int,
+        help="number of the trace (default: the one that would serve the call, or the newest)",
+    )
     @argument("--op", metavar="NAME", help="find operations by name or type, such as *MatMul*")
     @argument(
         "--save",
@@ -165,6 +170,7 @@ class LineMagics(RequiresTensorFlowMagics):
         Examples::
 
             %tf_graph train_step --trace 2
+            %tf_graph train_step(images, labels)
             %tf_graph train_step --op MatMul
             %tf_graph --time train_step(images, labels)
         """
@@ -179,12 +185,23 @@ class LineMagics(RequiresTensorFlowMagics):
             self._show_times(" ".join(re.split(r"(?:^|\s)--time(?=\s|$)", line)).strip())
             return
         asked = " ".join(arguments.function)
-        function = named(self.shell, asked)
-        refuse_several(asked, function)
+        number = arguments.trace
+        if asked.endswith(")"):
+            function, args, kwargs = call_in(self.shell, asked)
+            with one_line(TypeError):
+                explanation = function.explain(*args, **kwargs)
+            if number is None:
+                if explanation.trace is None:
+                    raise UsageError(f"no trace serves {asked}: it {explanation}")
+                number = explanation.trace.number
+        else:
+            function = named(self.shell, asked)
+            refuse_several(asked, function)
         traces = {trace.number: trace for trace in function.traces}
         if not traces:
             raise UsageError(f"`{function.label}` has no trace yet; call it first")
-        number = max(traces) if arguments.trace is None else arguments.trace
+        if number is None:
+            number = max(traces)
         if number not in traces:
             listed = ", ".join(map(str, traces))
             raise UsageError(f"`{function.label}` has no trace {number}; it has {listed}")

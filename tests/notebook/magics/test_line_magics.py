@@ -57,6 +57,21 @@ def test_graph(f, run, tmp_path, refused) -> None:
     assert refused(f"%tf_graph f --save {file}").startswith("UsageError: --save: [Errno 17]")
 
 
+def test_the_graph_of_a_call_is_that_of_the_trace_that_would_serve_it(f, run, refused) -> None:
+    for call, number in (("f(x)", 1), ("f(x, n=3)", 2)):
+        assert run(f"%tf_graph {call}").text.startswith(f"f, trace {number} (")
+    assert run("%tf_graph f(x, n=3) --trace 1").text.startswith("f, trace 1 (")
+    assert refused("%tf_graph f(x, n=4)").startswith(
+        "UsageError: no trace serves f(x, n=4): it would retrace: `n`: Python value was"
+    )
+
+
+@pytest.mark.parametrize("magic", ["tf_explain", "tf_graph --time", "tf_numerics", "tf_placement"])
+def test_a_call_may_have_arguments_that_look_like_options(f, run, magic) -> None:
+    run("f(x, -3)")
+    assert run(f"%{magic} f(x, -3)").text
+
+
 def test_times_are_those_of_a_real_call(f, run, refused) -> None:
     run("count = tf.Variable(0)")
     run("%%tf_function\ndef counting(x, n=2):\n    count.assign_add(1)\n    return tf.sin(x) * n\n")
