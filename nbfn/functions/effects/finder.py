@@ -36,7 +36,9 @@ from nbfn.functions.effects.values import (
     UNKNOWN,
     AbstractValue,
     CodeScope,
+    bound_to,
     elements_of,
+    in_class,
     is_of_a_library,
     known,
     names_of_function,
@@ -417,9 +419,9 @@ class StatementWalk:
                 continue
             if is_of_a_library(cls):
                 continue
-            found = next((vars(c)[node.attr] for c in cls.__mro__ if node.attr in vars(c)), None)
+            found = in_class(owner, node.attr)
             getter = getattr(found, "fget", None) or getattr(found, "func", None)
-            args = [known(owner)]
+            args = [known(bound_to(owner))]
             if getter is None:  # another kind of descriptor
                 getter, args = getattr(type(found), "__get__", None), [known(found), *args]
             if isinstance(getter, types.FunctionType) and is_user_module(getter.__module__):
@@ -569,13 +571,11 @@ class StatementWalk:
             yield self._found(reason, node)
             return
         users = [
-            vars(base)[name]
-            for base in cls.__mro__
-            if is_user_module(base.__module__)
-            for name in ("__call__", "call")
-            if isinstance(vars(base).get(name), types.FunctionType)
+            function
+            for function in (getattr(cls, name, None) for name in ("__call__", "call"))
+            if isinstance(function, types.FunctionType) and is_user_module(function.__module__)
         ]
-        for function in users[:2]:
+        for function in users:
             yield from self._function(node, function, [known(value), *args], keywords)
         if users:
             return

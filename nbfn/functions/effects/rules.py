@@ -106,7 +106,7 @@ _NUMBERS = frozenset({"float", "int", "bool", "str", "complex", "bytes", "repr",
 _NUMBERS |= {"isinstance", "issubclass", "type", "hasattr", "callable", "ascii", "chr", "ord"}
 _TEXTS = frozenset({"str", "repr", "format"})
 _CONTAINERS = frozenset({"tuple", "list", "dict", "set", "frozenset", "zip", "range", "enumerate"})
-_CONTAINERS |= {"reversed", "slice", "map", "filter", "object"}
+_CONTAINERS |= {"reversed", "slice", "map", "filter", "object", "super"}
 _MODULES: dict[str, Reason | None] = {
     **dict.fromkeys(("math", "operator", "functools", "itertools", "typing", "collections")),
     **dict.fromkeys(("contextlib", "dataclasses", "enum", "numbers", "_operator", "_functools")),

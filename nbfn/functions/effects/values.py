@@ -6,6 +6,7 @@ import ast
 import builtins
 import functools
 import inspect
+import itertools
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -138,6 +139,8 @@ class CodeScope:
                 called = self.value(node.func)
                 if called is TENSOR:
                     return TENSOR
+                if called.is_one_of(super):
+                    return self._super(node.args)
                 default = [self.value(each) for each in node.args[1:2]]
                 return _joined(_result_of(each, default) for each in called.objects)
             case ast.BinOp() | ast.UnaryOp() | ast.Compare() | ast.JoinedStr():
@@ -178,6 +181,14 @@ class CodeScope:
                 return
         yield target, self.elements(iterated)
 
+    def _super(self, arguments: list[ast.expr]) -> AbstractValue:
+        """Returns the value of ``super()`` in a method, or of ``super(cls, self)``."""
+        cls, owner = self.name("__class__"), next(iter(self.own.values()), UNKNOWN)
+        if arguments:
+            cls, owner = self.value(arguments[0]), self.value(arguments[-1])
+        pairs = itertools.product(cls.objects, owner.objects)
+        return _joined(known(super(*each)) for each in pairs if _is_instance(*reversed(each)))
+
     def _attribute(self, base: AbstractValue, name: str) -> AbstractValue:
         if base is TENSOR:
             return TENSOR
@@ -205,6 +216,10 @@ def _joined(values: Iterable[AbstractValue]) -> AbstractValue:
     for value in values:
         found = value if found is None else found.joined(value)
     return UNKNOWN if found is None else found
+
+
+def _is_instance(value: Any, cls: Any) -> bool:
+    return isinstance(cls, type) and cls in type(value).__mro__
 
 
 def _result_of(function: Any, default: Iterable[AbstractValue]) -> AbstractValue:
@@ -251,9 +266,27 @@ def _elements_of(value: Any) -> AbstractValue:
     return known(0) if isinstance(value, range) else UNKNOWN
 
 
+def in_class(value: Any, name: str) -> Any:
+    """Returns what an object's class has under a name, or ``super()`` finds; None if nothing."""
+    classes = type(bound_to(value)).__mro__
+    if isinstance(value, super):
+        own = value.__thisclass__  # type: ignore[attr-defined]
+        classes = classes[classes.index(own) + 1 :]
+    return next((vars(each)[name] for each in classes if name in vars(each)), None)
+
+
+def bound_to(value: Any) -> Any:
+    """Returns the object whose attributes ``super()`` looks up; any other value itself."""
+    return value.__self__ if isinstance(value, super) else value  # type: ignore[attr-defined]
+
+
 def _attribute(value: Any, name: str) -> AbstractValue:
     """Returns the value of an object's attribute; no user code runs."""
     cls = type(value)
+    if isinstance(value, super):
+        found = in_class(value, name)
+        is_method = isinstance(found, types.FunctionType)
+        return known(types.MethodType(found, bound_to(value))) if is_method else UNKNOWN
     if not isinstance(value, types.ModuleType) and not is_of_a_library(cls):
         found = inspect.getattr_static(value, name, _ABSENT)
         if isinstance(found, property | functools.cached_property):

@@ -6,6 +6,7 @@ import keras
 import pytest
 import tensorflow as tf
 
+from nbfn.functions import TracedFunction
 from nbfn.functions.effects.monitor import reaches_user_code
 
 SETUP = """
@@ -37,6 +38,24 @@ class Inherits(Acts): pass
 class Made(type):
     def __call__(cls, *args): log.append(1); return super().__call__(*args)
 class OfMade(metaclass=Made): pass
+class Super(Acts):
+    def bump(self, z): return super().bump(z)
+    def both(self, z): return super(Super, self).bump(z)
+    def __call__(self, z): return super().__call__(z)
+    def late(self, z): parent = super(); return parent.bump(z)
+    @property
+    def level(self): return super().level
+    def raised(self): super().__setitem__(0, 1.0); return 2.0
+class Twice(Super):
+    def bump(self, z): return super().bump(z)
+class Deep(keras.layers.Layer):
+    def __call__(self, z): log.append(1); return super().__call__(z)
+    def call(self, z): return z
+class Middle(Deep):
+    def call(self, z): return z * 2.0
+class Deepest(Middle):
+    def call(self, z): return z * 3.0
+sup = Super(); twice = Twice(); deepest = Deepest(); deepest(tf.ones([2]))
 class New:
     def __new__(cls): log.append(1); return super().__new__(cls)
 def default(): log.append(1); return 2.0
@@ -72,6 +91,15 @@ def _(z: float): log.append(1); return z
         "tf.case([(z[0] > 0.0, lambda: noisy(z))], default=lambda: z)",
         *("tf.map_fn(noisy, z)", "tf.recompute_grad(noisy)(z)", "(quiet, noisy)[1](z)"),
         "functools.reduce(lambda a, b: noisy(a) + b, [z, z])",
+        *(
+            "sup.bump(z)",
+            "sup.both(z)",
+            "sup(z)",
+            "sup.late(z)",
+            "twice.bump(z)",
+            "Super().bump(z)",
+        ),
+        *("z * sup.level", "z * sup.raised()", "deepest(z)"),
     ],
 )
 def test_effects_of_code_that_is_called_by_others(notebook, expression: str) -> None:
@@ -146,6 +174,28 @@ def given(): return box.items
 def both(z): return z * 2.0, box.items
 """
     notebook(setup, cell)
+
+
+def test_methods_through_super_are_looked_at(notebook) -> None:
+    setup = """
+import keras
+rate = 2.0
+class Scaled(keras.layers.Layer):
+    def call(self, z): return z * rate
+class Shifted(Scaled):
+    def call(self, z): return super().call(z) + 1.0
+class Wrapped(keras.layers.Dense):
+    def call(self, z): return super(Wrapped, self).call(z) * rate
+class Plain:
+    def scale(self, z): return z * rate
+class Further(Plain):
+    def scale(self, z): return super().scale(z) + 1.0
+shifted = Shifted(); wrapped = Wrapped(2, kernel_initializer="ones"); further = Further()
+wrapped(tf.ones([1, 2]))
+"""
+    cell = "u = shifted(x)\nv = wrapped(tf.ones([1, 2]))\nw = further.scale(x)"
+    step = notebook(setup, cell, between="rate += 1.0")["step"]
+    assert isinstance(step, TracedFunction)  # the whole cell is one graph
 
 
 def test_a_module_that_is_not_imported_is_the_users(notebook) -> None:
