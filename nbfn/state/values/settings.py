@@ -2,7 +2,8 @@
 
 These are settings such as ``trainable``, ``rate`` or ``clipnorm``, the layers of a model and the
 variables of a layer. They are determined once for each class. Attributes of user subclasses are
-guarded like those of any object: if user code names them.
+guarded like those of any object: if user code names them. Other libraries have modules, too, on
+``tf.Module`` or on Keras: their attributes count in the same way.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from collections.abc import Callable, Iterable, Iterator
 from types import FunctionType
 from typing import Any
 
-from nbfn.code import PLAIN, is_user_module, names_in_code
+import tensorflow as tf
+
+from nbfn.code import PLAIN, closure, is_user_module, names_in_code
 from nbfn.state.values.fingerprints import is_immutable
 
 Look = tuple[weakref.ReferenceType[Any], int, Callable[[Any], Any], tuple[Any, ...], list[Any]]
@@ -63,13 +66,21 @@ _NOT_CALLS = (
 )
 """Parts of the names of methods that do not run in calls: they create, save or show an object."""
 
+# The optimizers of Keras 2 are no `tf.Module`, but track their variables as one does.
+_TRACKED = tf.Module.__bases__[0]
 _names: weakref.WeakKeyDictionary[type, tuple[str, ...]] = weakref.WeakKeyDictionary()
 
 
 def setting_names(cls: type) -> tuple[str, ...]:
-    """Returns the attributes that Keras's code reads of an object; none for other classes."""
+    """Returns the attributes that a library's code reads of a module, or of a Keras object.
+
+    There are none for other classes.
+    """
     if cls not in _names:
-        found = {name for base in cls.__mro__ if _is_read(base) for name in _read_by(base)}
+        bases = [base for base in cls.__mro__ if _is_read(base)]
+        if not (issubclass(cls, _TRACKED) or any(map(_is_keras, bases))):
+            bases = []
+        found = {name for base in bases for name in _read_by(base)}
         kept = found - _INTERNAL
         _names[cls] = tuple(sorted(n for n in kept if not n.endswith("_initializer")))
     return _names[cls]
@@ -82,18 +93,34 @@ def internal_names(wanted: Iterable[str]) -> list[str]:
 
 
 def _is_read(base: type) -> bool:
-    """Returns whether a class is Keras's, except containers and classes only used by ``fit``."""
+    """Returns whether a class is a library's, except containers and classes only used by ``fit``.
+
+    What TensorFlow and nbfn read of their modules is no setting.
+    """
     package, _, module = base.__module__.partition(".")
-    return package == "keras" and "trainer" not in module and not module.startswith("src.utils")
+    if _is_keras(base):
+        return "trainer" not in module and not module.startswith("src.utils")
+    return package not in ("tensorflow", "nbfn") and not is_user_module(base.__module__)
+
+
+def _is_keras(base: type) -> bool:
+    return base.__module__.partition(".")[0] == "keras"
 
 
 def _read_by(base: type) -> Iterator[str]:
     for name, value in vars(base).items():
-        held = value.fget if isinstance(value, property) else value
-        # Keras decorates `Layer.__call__`: `traceback_utils.filter_traceback` (Keras 3.15).
-        held = getattr(held, "__wrapped__", held)
-        if isinstance(held, FunctionType) and not any(part in name for part in _NOT_CALLS):
-            yield from names_in_code(held.__code__)
+        if not any(part in name for part in _NOT_CALLS):
+            for function in _with_decorated(value.fget if isinstance(value, property) else value):
+                yield from names_in_code(function.__code__)
+
+
+def _with_decorated(held: Any) -> list[FunctionType]:
+    """Returns a function and those that it wraps, which decorators often only close over."""
+    found = [held] if isinstance(held, FunctionType) else []
+    for function in found:
+        inner = (vars(function).get("__wrapped__"), *closure(function).values())
+        found += [each for each in inner if isinstance(each, FunctionType) and each not in found]
+    return found
 
 
 class Settings:
@@ -184,7 +211,10 @@ def part_name(owner: Any, attribute: str, part: Any, index: int) -> str:
 
 def shown_parts(owner: Any, attribute: str) -> list[Any]:
     """Returns the parts in a list as users see them: ``layers`` may omit the input layer."""
-    public = getattr(owner, attribute.lstrip("_"), None)
+    try:
+        public = getattr(owner, attribute.lstrip("_"), None)
+    except Exception:  # Keras 2 refuses to list the weights of a model before it is built
+        public = None
     return public if isinstance(public, list) else vars(owner)[attribute]
 
 

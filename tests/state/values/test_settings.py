@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gc
+import importlib
+import sys
 import weakref
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -184,3 +187,95 @@ def test_a_setting_of_keras_is_read_by_whatever_is_named(named: str) -> None:
         assert f(tf.constant(1.0)).dtype == tf.float64
     finally:
         keras.config.set_floatx(before)
+
+
+LIBRARY = """
+import keras
+import tensorflow as tf
+
+
+def scoped(method):
+    def run(self, *args):
+        return method(self, *args)
+
+    return run
+
+
+class Scaled(tf.Module):
+    def __init__(self, by):
+        self.by, self.parts, self.seen = by, [Shifted(0.0), Shifted(1.0)], 0
+
+    @scoped
+    def __call__(self, x):
+        for part in self.parts:
+            x = part(x)
+        return x * self.by
+
+
+class Shifted(tf.Module):
+    def __init__(self, by):
+        self.by = by
+
+    @property
+    def weights(self):
+        raise ValueError("there are none yet")
+
+    def __call__(self, x):
+        return x + self.by
+
+
+class Powered(keras.layers.Layer):
+    exponent = 1.0
+
+    def call(self, x):
+        return x ** self.exponent
+"""
+
+
+@pytest.fixture
+def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A library with modules of TensorFlow's and Keras's kinds."""
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    (folder / "a_library_of_modules.py").write_text(LIBRARY)
+    monkeypatch.syspath_prepend(str(folder))
+    yield importlib.import_module("a_library_of_modules")
+    del sys.modules["a_library_of_modules"]
+
+
+def test_what_a_library_s_code_reads_of_its_modules_is_a_setting(library: Any) -> None:
+    scaled = library.Scaled(2.0)
+
+    @nbfn.function
+    def f(x: Any) -> Any:
+        return scaled(x)
+
+    def changed(expected: float, cause: str) -> None:
+        assert f(tf.constant(1.0)).numpy() == expected
+        assert f(tf.constant(1.0)).numpy() == expected
+        assert str(f.retraces[-1].causes[0]) == cause
+
+    assert f(tf.constant(1.0)).numpy() == 4.0
+    scaled.by = 3.0
+    changed(6.0, "setting `scaled.by` was 2.0, is 3.0")
+    scaled.parts[0].by = 1.0
+    changed(9.0, "setting `scaled.parts[0].by` was 0.0, is 1.0")
+    scaled.parts.append(library.Shifted(7.0))
+    changed(30.0, "setting `scaled.parts` was 2 parts, is 3 parts")
+    scaled.seen += 1  # no method reads it
+    f(tf.constant(1.0))
+    assert len(f.retraces) == 3
+
+
+def test_what_a_library_s_code_reads_of_its_keras_layers_is_a_setting(library: Any) -> None:
+    model = keras.Sequential([library.Powered()])
+    model.layers[0].exponent = 2.0
+
+    @nbfn.function
+    def f(x: Any) -> Any:
+        return model(x)
+
+    assert f(tf.constant([3.0])).numpy() == 9.0
+    model.layers[0].exponent = 3.0
+    assert f(tf.constant([3.0])).numpy() == 27.0
+    assert str(f.retraces[0].causes[0]) == "setting `model.layers[0].exponent` was 2.0, is 3.0"
