@@ -57,7 +57,7 @@ from nbfn.state.values.introspection import (
     without_descriptor,
 )
 from nbfn.state.values.random_numbers import is_drawn_from
-from nbfn.state.values.referents import HOLDERS, leads, names_in, storage_of
+from nbfn.state.values.referents import HOLDERS, given_to, leads, names_in, storage_of
 from nbfn.state.values.settings import (
     Settings,
     config_checks,
@@ -357,6 +357,8 @@ class Walk:
         holds = is_a(value, (*HOLDERS, tf.Module)) or bool(setting_names(type(value)))
         own = {} if is_class else own_attributes(value)
         of_library = not (users or storage or is_module or holds)
+        if of_library and own:
+            self._given_to(name, route, value)
         if of_library and own.keys().isdisjoint(self._wanted):
             return
         self.guards.opaque |= self._objects_left < 0
@@ -385,6 +387,12 @@ class Walk:
             hidden = {n for n in own if not is_a(held.get(n), functools.cached_property)}
             for attribute in sorted(held.keys() & wanted - hidden):
                 self._class_attribute(cls, attribute)
+
+    def _given_to(self, name: str, route: str, value: Any) -> None:
+        """Follows the user functions that a library's object was given, since it may call them."""
+        if self._is_new("given", id(value)):
+            for path, given in given_to(value):
+                self.follow(name + path, route + path, given, self._fetch_of(given))
 
     def _held_by(
         self, name: str, route: str, holder: Fetch, own: Mapping[str, Any], wanted: list[str]

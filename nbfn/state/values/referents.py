@@ -7,9 +7,10 @@ import enum
 import functools
 import gc
 import operator
+import sys
 import threading
 import weakref
-from collections import ChainMap, OrderedDict, UserDict, UserList, UserString, defaultdict
+from collections import ChainMap, OrderedDict, UserDict, UserList, UserString, defaultdict, deque
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from types import BuiltinMethodType, FunctionType, MappingProxyType, ModuleType, SimpleNamespace
@@ -17,9 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from nbfn.state.values.fingerprints import ABSENT
-from nbfn.state.values.introspection import Fetch
-from nbfn.state.values.unwrapping import PARTIALS
+from nbfn.code import is_user_module
+from nbfn.state.values.fingerprints import ABSENT, is_immutable
+from nbfn.state.values.introspection import Fetch, own_attributes
+from nbfn.state.values.unwrapping import PARTIALS, unwrapped
 
 HOLDERS = (SimpleNamespace, argparse.Namespace, threading.local)
 """Classes whose instances have user-defined attributes."""
@@ -33,6 +35,11 @@ _STORAGE: dict[type, str] = {
     ),
 }
 _empty: tuple[dict[Any, Any], ...] = ({}, OrderedDict())
+# A dataset has its functions as graphs, a shell has the whole notebook, Keras's objects settings.
+_NOT_GIVEN = sys.stdlib_module_names | {
+    *("tensorflow", "keras", "numpy", "nbfn", "IPython", "ipykernel")
+}
+_MAX_GIVEN = 100
 _VIEWS = tuple(type(view) for each in _empty for view in (each.keys(), each.values(), each.items()))
 _GETTERS = (operator.attrgetter, operator.methodcaller)
 
@@ -84,6 +91,26 @@ def _led(kinds: tuple[type, ...], lead: Callable[[Any], Any], fetch: Fetch) -> A
 def storage_of(classes: tuple[type, ...]) -> list[str]:
     """Returns the attributes in which standard library classes store user data."""
     return [name for cls, name in _STORAGE.items() if cls in classes]
+
+
+def given_to(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yields user functions and objects in a library's object and its parts, with expressions."""
+    package = type(value).__module__.partition(".")[0]
+    found, seen = deque([("", value)]), set[int]()
+    while package not in _NOT_GIVEN and found and len(seen) < _MAX_GIVEN:
+        path, each = found.popleft()
+        if is_immutable(each) or id(each) in seen:
+            continue
+        seen.add(id(each))
+        kind = type(each)
+        if is_user_module(kind.__module__) or any(True for _ in unwrapped(each)):
+            yield path, each
+        elif kind is dict:
+            found.extend((f"{path}[{key!r}]", e) for key, e in each.items() if type(key) is str)
+        elif kind in (list, tuple):
+            found.extend((f"{path}[{i}]", held) for i, held in enumerate(each))
+        elif kind.__module__.partition(".")[0] == package:
+            found.extend((f"{path}.{name}", held) for name, held in own_attributes(each).items())
 
 
 def names_in(value: Any) -> frozenset[str]:

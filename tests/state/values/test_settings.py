@@ -255,6 +255,15 @@ class Shifted(tf.Module):
         return x + self.by
 
 
+class Chain:
+    def __init__(self, inner):
+        self._parameters = {"inner": inner}
+
+    def run(self, x):
+        inner = self._parameters["inner"]
+        return inner.run(x) if isinstance(inner, Chain) else inner(x)
+
+
 class Powered(keras.layers.Layer):
     exponent = 1.0
 
@@ -310,3 +319,36 @@ def test_what_a_library_s_code_reads_of_its_keras_layers_is_a_setting(library: A
     model.layers[0].exponent = 3.0
     assert f(tf.constant([3.0])).numpy() == 27.0
     assert str(f.retraces[0].causes[0]) == "setting `model.layers[0].exponent` was 2.0, is 3.0"
+
+
+def test_functions_and_objects_that_a_library_s_object_was_given_are_read(library: Any) -> None:
+    by = 2.0
+
+    def target(x: Any) -> Any:
+        return x * by
+
+    class Target:
+        def __init__(self) -> None:
+            self.by = 5.0
+
+        def __call__(self, x: Any) -> Any:
+            return x * self.by
+
+    called = Target()
+    chains = library.Chain(library.Chain(target)), library.Chain(called)
+    first, second = chains
+
+    @nbfn.function
+    def f(x: Any) -> Any:
+        return first.run(x), second.run(x)
+
+    def results() -> list[float]:
+        return [float(each) for each in f(tf.constant(1.0))]
+
+    assert results() == [2.0, 5.0]
+    by = 3.0
+    assert results() == results() == [3.0, 5.0]
+    assert str(f.retraces[0].causes[0]) == "closure `by` was 2.0, is 3.0"
+    called.by = 7.0
+    assert results() == results() == [3.0, 7.0]
+    assert len(f.retraces) == 2
