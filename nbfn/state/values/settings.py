@@ -21,6 +21,7 @@ import tensorflow as tf
 
 from nbfn.code import PLAIN, closure, is_user_module, names_in_code
 from nbfn.state.values.fingerprints import is_immutable
+from nbfn.state.values.unwrapping import unwrapped
 
 Look = tuple[weakref.ReferenceType[Any], int, Callable[[Any], Any], tuple[Any, ...], list[Any]]
 """A check of an object's settings.
@@ -189,8 +190,7 @@ def settings_hold(looks: Iterable[Look]) -> bool:
 def _is_plain(value: Any) -> bool:
     if type(value) in PLAIN or is_immutable(value):
         return True
-    is_function = isinstance(value, FunctionType)
-    return is_function and not is_user_module(value.__globals__.get("__name__"))
+    return isinstance(value, FunctionType) and not any(True for _ in unwrapped(value))
 
 
 def _is_list_of_parts(value: Any) -> bool:

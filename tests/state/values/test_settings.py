@@ -221,6 +221,8 @@ def test_looking_at_the_policy_of_layers_does_not_fix_it() -> None:
 
 
 LIBRARY = """
+import functools
+
 import keras
 import tensorflow as tf
 
@@ -253,6 +255,20 @@ class Shifted(tf.Module):
 
     def __call__(self, x):
         return x + self.by
+
+
+class Lambda(keras.layers.Layer):
+    def __init__(self, function):
+        super().__init__()
+
+        @functools.wraps(function)
+        def wrapped(*args):
+            return function(*args)
+
+        self.function = wrapped
+
+    def call(self, x):
+        return self.function(x)
 
 
 class Chain:
@@ -352,3 +368,17 @@ def test_functions_and_objects_that_a_library_s_object_was_given_are_read(librar
     called.by = 7.0
     assert results() == results() == [3.0, 7.0]
     assert len(f.retraces) == 2
+
+
+def test_a_user_s_function_in_a_library_s_wrapper_is_no_plain_setting(library: Any) -> None:
+    by = 2.0
+    model = keras.Sequential([library.Lambda(lambda x: x * by)])
+
+    @nbfn.function
+    def f(x: Any) -> Any:
+        return model(x)
+
+    assert f(tf.constant([1.0])).numpy() == 2.0
+    by = 3.0
+    assert f(tf.constant([1.0])).numpy() == 3.0
+    assert str(f.retraces[0].causes[0]) == "closure `by` was 2.0, is 3.0"
