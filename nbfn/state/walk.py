@@ -61,6 +61,7 @@ from nbfn.state.values.referents import HOLDERS, given_to, leads, names_in, stor
 from nbfn.state.values.settings import (
     Settings,
     config_checks,
+    hooks_in,
     internal_names,
     part_name,
     setting_names,
@@ -383,6 +384,8 @@ class Walk:
                 self._count(weakref.ref(cls))
             held = vars(cls)
             wanted = {*self._wanted, *specials, *self._others(held, classes)}
+            if not is_class:
+                wanted |= hooks_in(cls, type(value))
             # What a cached property depends on matters again when its value is deleted.
             hidden = {n for n in own if not is_a(held.get(n), functools.cached_property)}
             for attribute in sorted(held.keys() & wanted - hidden):

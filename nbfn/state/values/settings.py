@@ -88,6 +88,15 @@ def setting_names(cls: type) -> tuple[str, ...]:
     return _names[cls]
 
 
+def hooks_in(base: type, cls: type) -> set[str]:
+    """Returns the attributes of a user's class that a library's code reads in calls of a subclass.
+
+    Such are the methods that a user's kernel, distribution or optimizer implements.
+    """
+    found = vars(base).keys() & set(setting_names(cls))
+    return {name for name in found if not any(part in name for part in _NOT_CALLS)}
+
+
 def internal_names(wanted: Iterable[str]) -> list[str]:
     """Returns the internal attributes that matter to code that names these attributes."""
     found = [_BEHIND[name] for name in wanted if name in _BEHIND]

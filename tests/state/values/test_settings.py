@@ -245,6 +245,11 @@ class Scaled(tf.Module):
         return x * self.by
 
 
+class Kernel(tf.Module):
+    def __call__(self, x):
+        return self.between(x, x)
+
+
 class Shifted(tf.Module):
     def __init__(self, by):
         self.by = by
@@ -382,3 +387,50 @@ def test_a_user_s_function_in_a_library_s_wrapper_is_no_plain_setting(library: A
     by = 3.0
     assert f(tf.constant([1.0])).numpy() == 3.0
     assert str(f.retraces[0].causes[0]) == "closure `by` was 2.0, is 3.0"
+
+
+def test_methods_that_a_library_calls_of_a_user_s_subclass_are_read(library: Any) -> None:
+    power = 1.0
+
+    class Mine(library.Kernel):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.by = 2.0
+
+        def between(self, x: Any, y: Any) -> Any:
+            return self.by * (x * y) ** power
+
+    kernel = Mine()
+
+    @nbfn.function
+    def f(x: Any) -> Any:
+        return kernel(x)
+
+    assert f(tf.constant(2.0)).numpy() == 8.0
+    kernel.by = 3.0
+    assert f(tf.constant(2.0)).numpy() == 12.0
+    power = 2.0
+    assert f(tf.constant(2.0)).numpy() == 48.0
+    causes = [str(each.causes[0]) for each in f.retraces]
+    expected = ["attribute `kernel.by` was 2.0, is 3.0", "closure `power` was 1.0, is 2.0"]
+    assert causes == expected
+
+
+def test_the_step_of_a_user_s_optimizer_is_read() -> None:
+    class Mine(keras.optimizers.Optimizer):  # type: ignore[misc]
+        factor = 1.0
+
+        def update_step(self, gradient: Any, variable: Any, rate: Any) -> None:
+            self.assign_sub(variable, self.factor * gradient)
+
+    weight, optimizer = tf.Variable(0.0), Mine(0.1)
+    optimizer.build([weight])
+
+    @nbfn.function
+    def step() -> None:
+        optimizer.apply([tf.constant(1.0)], [weight])
+
+    step()
+    optimizer.factor = 10.0
+    step()
+    assert weight.numpy() == -11.0
