@@ -9,7 +9,7 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from nbfn import _tensorflow
-from nbfn.code import is_user_module
+from nbfn.code import closure, is_user_module
 from nbfn.state.bytecode.digest import digest
 from nbfn.state.bytecode.graph_time import NOTHING, GraphTime
 from nbfn.state.values.fingerprints import Fingerprint, content_of, is_a
@@ -23,9 +23,11 @@ def unwrapped(function: Any) -> Iterator[FunctionType]:
     """Yields the user functions among a function and those that it wraps, outermost first."""
     for _ in range(_MAX_WRAPPERS):
         if is_a(function, FunctionType):
-            if is_user_module(function.__globals__.get("__name__")):
+            is_users = is_user_module(function.__globals__.get("__name__"))
+            if is_users:
                 yield function
-            function = vars(function).get("__wrapped__")
+            inner = vars(function).get("__wrapped__")
+            function = _decorated(function) if inner is None and not is_users else inner
             if function is None:
                 return
         elif is_a(function, PARTIALS):
@@ -40,6 +42,18 @@ def unwrapped(function: Any) -> Iterator[FunctionType]:
             function = own_attributes(function).get("__wrapped__")
             if function is None:
                 return
+
+
+def _decorated(function: FunctionType) -> FunctionType | None:
+    """Returns the user's function that a library's decorator only closes over."""
+    found = [function]
+    for each in found:
+        for held in closure(each).values():
+            if is_a(held, FunctionType) and held not in found:
+                if is_user_module(held.__globals__.get("__name__")):
+                    return held  # type: ignore[no-any-return]
+                found.append(held)
+    return None
 
 
 def is_decorator_object(value: Any) -> bool:

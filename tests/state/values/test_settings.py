@@ -434,3 +434,22 @@ def test_the_step_of_a_user_s_optimizer_is_read() -> None:
     optimizer.factor = 10.0
     step()
     assert weight.numpy() == -11.0
+
+
+def test_a_user_s_function_that_a_library_s_decorator_closes_over_is_read(library: Any) -> None:
+    by = 2.0
+
+    class Mine(tf.Module):
+        @library.scoped  # type: ignore[untyped-decorator]
+        def __call__(self, x: Any) -> Any:
+            return x * by
+
+    mine = Mine()
+
+    @nbfn.function
+    def f(x: Any) -> Any:
+        return mine(x)
+
+    assert f(tf.constant(1.0)).numpy() == 2.0
+    by = 3.0
+    assert f(tf.constant(1.0)).numpy() == 3.0
