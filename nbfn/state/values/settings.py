@@ -8,7 +8,6 @@ guarded like those of any object: if user code names them. Other libraries have 
 
 from __future__ import annotations
 
-import functools
 import itertools
 import operator
 import sys
@@ -233,12 +232,3 @@ def config_checks() -> Iterator[tuple[str, Callable[[], Any]]]:
     keras: Any = sys.modules.get("keras")
     for name in () if keras is None else _CONFIG:
         yield f"keras.config.{name}()", getattr(keras.config, name)
-    if keras is not None:
-        yield "keras.config.dtype_policy()", functools.partial(_policy_of_new_layers, keras)
-
-
-def _policy_of_new_layers(keras: Any) -> str:
-    # `keras.config.dtype_policy()` would also fix it, so that `set_floatx` changes it no more.
-    state: Any = sys.modules.get("keras.src.backend.common.global_state")
-    policy = None if state is None else state.get_global_attribute("dtype_policy")
-    return keras.config.floatx() if policy is None else policy.name  # type: ignore[no-any-return]

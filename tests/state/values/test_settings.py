@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib
-import subprocess
 import sys
-import textwrap
 import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -189,35 +187,6 @@ def test_a_setting_of_keras_is_read_by_whatever_is_named(named: str) -> None:
         assert f(tf.constant(1.0)).dtype == tf.float64
     finally:
         keras.config.set_floatx(before)
-
-
-def test_layers_that_a_trace_makes_have_the_policy_of_their_time() -> None:
-    @nbfn.function
-    def f(x: Any) -> Any:
-        return keras.layers.Activation("relu")(x)
-
-    kept = keras.config.dtype_policy()
-    try:
-        assert f(X).dtype == tf.float32
-        keras.config.set_dtype_policy("mixed_bfloat16")
-        assert f(X).dtype == f(X).dtype == tf.bfloat16
-        (cause,) = f.retraces[0].causes
-        was = "setting `keras.config.dtype_policy()` was 'float32', is 'mixed_bfloat16'"
-        assert str(cause) == was
-    finally:
-        keras.config.set_dtype_policy(kept)
-
-
-def test_looking_at_the_policy_of_layers_does_not_fix_it() -> None:
-    code = """
-        import keras, nbfn, tensorflow as tf
-        f = nbfn.function(lambda x: keras.ops.relu(x))
-        f(tf.constant(1.0))
-        keras.config.set_floatx("float64")
-        print(keras.config.dtype_policy().name)
-    """
-    command = [sys.executable, "-c", textwrap.dedent(code)]
-    assert subprocess.check_output(command, text=True).strip() == "float64"
 
 
 LIBRARY = """
