@@ -570,10 +570,14 @@ class StatementWalk:
         if reason is not None:
             yield self._found(reason, node)
             return
+        owners = {
+            name: next((base for base in cls.__mro__ if name in vars(base)), object)
+            for name in ("__call__", "call")
+        }
         users = [
-            function
-            for function in (getattr(cls, name, None) for name in ("__call__", "call"))
-            if isinstance(function, types.FunctionType) and is_user_module(function.__module__)
+            vars(base)[name]
+            for name, base in owners.items()
+            if is_user_module(base.__module__) and isinstance(vars(base)[name], types.FunctionType)
         ]
         for function in users:
             yield from self._function(node, function, [known(value), *args], keywords)
