@@ -48,6 +48,7 @@ from nbfn.state.values.introspection import (
     closed_over,
     count_attributes,
     hides_none,
+    is_as_written,
     member,
     own_attributes,
     part_fetched,
@@ -247,16 +248,19 @@ class Walk:
             if self._is_new("code", id(each)):
                 self._names_of(each, f"{route}/{i}")
             self._held_by(name, f"{route}/{i}", weakref.ref(each), vars(each), self._wanted)
-            self._count(weakref.ref(each))
 
     def _probe_code(self, name: str, route: str, function: FunctionType) -> None:
         """Adds checks of the code and the defaults, which are in the function's fingerprint."""
-        for part in ("__code__", "__defaults__", "__kwdefaults__"):
-            fetch = functools.partial(part_of, weakref.ref(function), part)
+        reference = weakref.ref(function)
+        parts = function.__code__, function.__defaults__, function.__kwdefaults__
+        probe = functools.partial(is_as_written, reference, parts, len(vars(function)))
+        self.guards.same.append((probe, True))
+        if self._graph_time.runs(function.__code__):
+            return
+        for part in ("__defaults__", "__kwdefaults__"):
+            fetch = functools.partial(part_of, reference, part)
             value = fetch()
-            if value is None or is_immutable(value) or value is function.__code__:
-                self.guards.same.append((fetch, value))
-            elif not self._graph_time.runs(function.__code__):
+            if value is not None and not is_immutable(value):
                 self.guards.content.append((fetch, content_of(value)))
                 self.follow(name, f"{route}.{part}", value, fetch)
 

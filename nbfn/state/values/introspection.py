@@ -113,6 +113,25 @@ def closed_over(function: Fetch, index: int) -> Any:
         return ABSENT
 
 
+def is_as_written(function: Fetch, parts: tuple[Any, Any, Any], attributes: int) -> bool:
+    """Returns whether a function has the same code and defaults, and as many attributes.
+
+    Args:
+        function: Fetches the function.
+        parts: Its code, its defaults and its keyword defaults.
+        attributes: The number of its attributes.
+    """
+    value = function()
+    code, defaults, keyword_defaults = parts
+    return (
+        value is not None
+        and value.__code__ is code
+        and value.__defaults__ is defaults
+        and value.__kwdefaults__ is keyword_defaults
+        and len(value.__dict__) == attributes
+    )
+
+
 def part_of(function: Fetch, name: str) -> Any:
     """Returns an attribute of a function, such as its code; None if the function is dead."""
     return getattr(function(), name, None)
