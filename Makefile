@@ -76,6 +76,7 @@ coverage: setup $(if $(TESTS),,.make/browser .make/environments/made)
 
 # Prints every benchmark, and writes the table of the documentation.
 bench: setup
+	$(BIN)/python -m compileall -q nbfn
 	PATH="$(BIN):$$PATH" $(TESTING) $(BIN)/python -m pytest tests/benchmarks --benchmark-only \
 		--benchmark-group-by=group --benchmark-columns=min,median,iqr,rounds --benchmark-json=.make/speeds.json
 	$(BIN)/python -m tests.programs.speeds .make/speeds.json docs/speed-table.md

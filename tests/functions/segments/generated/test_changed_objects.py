@@ -164,7 +164,6 @@ def story(change: str, maker: str, turn: int, body: str) -> Story:
     return Story(change, setup.replace("{turns}", str(TURNS)), "\n".join(cell))
 
 
-@pytest.mark.parametrize("way", ["%%tf_function", "%tf_auto"])
 @settings(
     max_examples=EXAMPLES,
     derandomize=True,
@@ -180,13 +179,11 @@ def story(change: str, maker: str, turn: int, body: str) -> Story:
     st.sampled_from(sorted(BODIES)),
 )
 @pytest.mark.filterwarnings("ignore")
-def test_a_change_is_seen(way: str, change: str, maker: str, turn: int, body: str) -> None:
-    assert differences_of(story(change, maker, turn, body), way) == []
-
-
-def differences_of(plain: Story, way: str) -> list[str]:
-    is_auto = way == "%tf_auto"
+def test_a_change_is_seen(change: str, maker: str, turn: int, body: str) -> None:
+    plain = story(change, maker, turn, body)
     turned_on = "get_ipython().run_line_magic('tf_auto', 'on')\n"
-    traced = replace(plain, setup=plain.setup + turned_on) if is_auto else plain
     with graphs_pay():
-        return differences(run_story(plain, ""), run_story(traced, "" if is_auto else way))
+        without = run_story(plain, "")
+        assert differences(without, run_story(plain, "%%tf_function")) == []
+        by_itself = replace(plain, setup=plain.setup + turned_on)
+        assert differences(without, run_story(by_itself, "")) == [], "%tf_auto"
