@@ -18,7 +18,7 @@ class Source(NamedTuple):
 
     Attributes:
         kind: ``global``, ``closure``, ``attribute``, ``module`` (imported by the code), ``code``
-            (the function's own), ``argument`` (its content), ``setting`` (of a Keras object, or of
+            (the function's own), ``argument`` (its content), ``setting`` (of a module, or of
             Keras), or ``internal`` (private to Keras).
         name: The expression for it in user code.
         route: The path by which it was reached, which distinguishes sources of one name.
@@ -48,7 +48,7 @@ class State:
         weak: The same for objects that are held weakly.
         content: Fetches what must have the same content, with that content.
         contained: Weak references to the objects in containers.
-        settings: Keras objects, with the settings that they must have.
+        settings: Modules and Keras objects, with the settings that they must have.
         opaque: Whether the code may have effects that no source shows: it writes a name, or draws
             from an iterator or random numbers.
         keeps: Whether it keeps user objects alive.

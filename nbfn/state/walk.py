@@ -1,8 +1,9 @@
 """Walks from a function to the sources that its traces depend on.
 
 The walk visits what the code names, directly and in user helpers and objects. Code of libraries is
-not followed: what it reads is assumed not to change, except for the settings of Keras objects. No
-user code runs: attributes are read from dictionaries and slots, never by attribute access.
+not followed: what it reads is assumed not to change, except for the settings of modules and of
+Keras objects. No user code runs: attributes are read from dictionaries and slots, never by
+attribute access.
 """
 
 from __future__ import annotations
@@ -307,7 +308,7 @@ class Walk:
     # Keras ------------------------------------------------------------------------------
 
     def _settings_of(self, name: str, route: str, value: Any) -> None:
-        """Visits the settings of a Keras object, and follows its layers and variables."""
+        """Visits the settings of a module or a Keras object, and follows its parts."""
         names = setting_names(type(value))
         if not names or self._objects_left < 0 or not self._is_new("settings", id(value)):
             return

@@ -1,1 +1,1 @@
-"""Fingerprints of values, what is reached from them, and the settings of Keras objects."""
+"""Fingerprints of values, what is reached from them, and the settings of modules."""

@@ -1,9 +1,9 @@
-"""Finds the attributes of Keras objects that a trace bakes in: those that Keras's code reads.
+"""Finds the attributes of modules that a trace bakes in because their library's code reads them.
 
-These are settings such as ``trainable``, ``rate`` or ``clipnorm``, the layers of a model and the
-variables of a layer. They are determined once for each class. Attributes of user subclasses are
-guarded like those of any object: if user code names them. Other libraries have modules, too, on
-``tf.Module`` or on Keras: their attributes count in the same way.
+Modules are Keras objects and what other libraries derive from ``tf.Module``. The attributes are
+settings such as ``trainable``, ``rate`` or ``clipnorm``, the layers of a model and the variables of
+a layer. They are determined once for each class. Attributes of user subclasses are guarded like
+those of any object: if user code names them.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class Settings:
 
     Attributes:
         plain: Plain values and library functions, by attribute.
-        parts: Keras objects, or lists of them, by attribute.
+        parts: Modules, or lists of them, by attribute.
         others: Everything else, by attribute.
     """
 
@@ -206,7 +206,7 @@ def _is_list_of_parts(value: Any) -> bool:
 
 
 def part_name(owner: Any, attribute: str, part: Any, index: int) -> str:
-    """Returns the expression for a part of a Keras object, such as ``.layers[2]``."""
+    """Returns the expression for a part of a module, such as ``.layers[2]``."""
     if isinstance(vars(owner).get(attribute), list):
         for name, value in vars(owner).items():
             if value is part and not name.startswith("_"):
