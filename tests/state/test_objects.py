@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import gc
+import weakref
 from types import SimpleNamespace
 from typing import Any
 
@@ -147,6 +149,21 @@ def test_defaults_of_helpers_and_arguments_of_partials() -> None:
     assert float(f(ONE)) == 6.0
     bound.rate = 3.0
     assert float(f(ONE)) == 8.0
+
+
+def test_defaults_of_a_deleted_helper_are_not_kept_alive() -> None:
+    class Config:
+        rate = 2.0
+
+    def helper(x: Any, config: Any = Config()) -> Any:  # noqa: B008
+        return x * config.rate
+
+    f = nbfn.function(lambda x: helper(x))  # noqa: F821
+    assert [float(f(ONE)) for _ in range(3)] == [2.0] * 3
+    config = weakref.ref(helper.__defaults__[0])  # type: ignore[index]
+    del helper
+    gc.collect()
+    assert config() is None
 
 
 class Chain:

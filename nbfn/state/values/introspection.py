@@ -118,7 +118,7 @@ def is_as_written(function: Fetch, parts: tuple[Any, Any, Any], attributes: int)
 
     Args:
         function: Fetches the function.
-        parts: Its code, its defaults and its keyword defaults.
+        parts: Its code, its defaults and its keyword defaults; `ABSENT` for what may differ.
         attributes: The number of its attributes.
     """
     value = function()
@@ -126,8 +126,8 @@ def is_as_written(function: Fetch, parts: tuple[Any, Any, Any], attributes: int)
     return (
         value is not None
         and value.__code__ is code
-        and value.__defaults__ is defaults
-        and value.__kwdefaults__ is keyword_defaults
+        and (defaults is ABSENT or value.__defaults__ is defaults)
+        and (keyword_defaults is ABSENT or value.__kwdefaults__ is keyword_defaults)
         and len(value.__dict__) == attributes
     )
 
