@@ -252,18 +252,19 @@ class Walk:
 
     def _probe_code(self, name: str, route: str, function: FunctionType) -> None:
         """Adds checks of the code and the defaults, which are in the function's fingerprint."""
-        reference, is_followed = weakref.ref(function), not self._graph_time.runs(function.__code__)
-        parts: list[Any] = [function.__code__]
+        reference, code = weakref.ref(function), function.__code__
+        defaults: Any = function.__defaults__
         for part in ("__defaults__", "__kwdefaults__"):
             fetch = functools.partial(part_of, reference, part)
             value = fetch()
-            is_mutable = value is not None and not is_immutable(value)
-            # By its content, so that the state does not keep it alive.
-            parts.append(ABSENT if is_mutable else value)
-            if is_mutable and is_followed:
+            if value is None or is_immutable(value):
+                continue
+            if value is defaults:  # compared by content: the state must not keep them alive
+                defaults = ABSENT
+            if not self._graph_time.runs(code):
                 self.guards.content.append((fetch, content_of(value)))
                 self.follow(name, f"{route}.{part}", value, fetch)
-        probe = functools.partial(is_as_written, reference, tuple(parts), len(vars(function)))
+        probe = functools.partial(is_as_written, reference, code, defaults, len(vars(function)))
         self.guards.same.append((probe, True))
 
     def _names_of(self, function: FunctionType, route: str) -> None:

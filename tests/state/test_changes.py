@@ -92,6 +92,10 @@ lazy, weights = Lazy(), Weights()
         ),
         ("p = functools.partial(pow, 3.0)", "x * p(2.0)", "p = functools.partial(pow, 5.0)"),
         ("def h(): pass", "x * getattr(h, 'k', 1.0)", "h.k = 5.0"),
+        ("def h(k): return k", "h(x)", "h.__code__ = (lambda k: k * 5.0).__code__"),
+        ("def h(k, by=2.0): return k * by", "h(x)", "h.__defaults__ = (5.0,)"),
+        ("def h(k, *, by=2.0): return k * by", "h(x)", "h.__kwdefaults__ = {'by': 5.0}"),
+        ("def h(k, by=[2.0]): return k * by[0]", "h(x)", "h.__defaults__ = ([5.0],)"),
         ("v = tf.Variable(1.0); v.k = 2.0", "x * v * v.k", "v.k = 5.0"),
         (
             "c = tf.train.Checkpoint(step=tf.Variable(2.0))",

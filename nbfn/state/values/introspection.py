@@ -113,21 +113,20 @@ def closed_over(function: Fetch, index: int) -> Any:
         return ABSENT
 
 
-def is_as_written(function: Fetch, parts: tuple[Any, Any, Any], attributes: int) -> bool:
+def is_as_written(function: Fetch, code: Any, defaults: Any, attributes: int) -> bool:
     """Returns whether a function has the same code and defaults, and as many attributes.
 
     Args:
         function: Fetches the function.
-        parts: Its code, its defaults and its keyword defaults; `ABSENT` for what may differ.
+        code: Its code.
+        defaults: Its defaults; `ABSENT` if they may be others.
         attributes: The number of its attributes.
     """
     value = function()
-    code, defaults, keyword_defaults = parts
     return (
         value is not None
         and value.__code__ is code
         and (defaults is ABSENT or value.__defaults__ is defaults)
-        and (keyword_defaults is ABSENT or value.__kwdefaults__ is keyword_defaults)
         and len(value.__dict__) == attributes
     )
 
