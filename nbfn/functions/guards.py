@@ -180,7 +180,7 @@ class Guards:
         """Returns weak references to the guarded objects that a trace needs to be found."""
         if self.on_stale != "retrace":
             return []
-        return [*(reference for _, reference in self._own.weak), *self._own.contained]
+        return [*self._own.references, *self._own.contained]
 
     def _known(self, objects: Objects) -> ObjectGuards:
         """Returns the guards of some objects, computed again if anything has changed."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections import deque
+import enum
+from collections import ChainMap, UserDict, UserList, UserString, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import CellType, FunctionType, ModuleType
 from typing import Any
+from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 import numpy as np
 import tensorflow as tf
@@ -17,10 +19,14 @@ from nbfn.state.helpers import named
 from nbfn.state.values.fingerprints import content_of, is_immutable
 from nbfn.state.values.introspection import own_attributes
 from nbfn.state.values.random_numbers import put_random_state_back, random_state
-from nbfn.state.values.referents import HOLDERS, storage_of
+from nbfn.state.values.referents import HOLDERS
 
 _MAX_DEPTH = 6
 _MAX_ITEMS = 10_000
+_WITH_USER_DATA: tuple[type, ...] = (
+    *(*HOLDERS, UserDict, UserList, UserString, ChainMap, enum.Enum),
+    *(WeakKeyDictionary, WeakValueDictionary, WeakSet),
+)
 _MISSING = object()
 
 
@@ -174,10 +180,7 @@ def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 def _has_state(value: Any) -> bool:
     """Returns whether this is an instance of a user class, or of a Python class with user data."""
-    classes = type(value).__mro__
-    return is_user_module(type(value).__module__) or bool(
-        storage_of(classes) or issubclass(type(value), HOLDERS)
-    )
+    return is_user_module(type(value).__module__) or issubclass(type(value), _WITH_USER_DATA)
 
 
 def _attributes(value: Any) -> dict[str, Any]:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from nbfn.state.bytecode.reads import Named
+from nbfn.state.looks import Look, grouped
 from nbfn.state.values.fingerprints import ABSENT, Fingerprint, content_of
 from nbfn.state.values.introspection import Fetch
-from nbfn.state.values.settings import Look, settings_hold
+from nbfn.state.values.settings import SettingsLook, settings_hold
 
 
 class Source(NamedTuple):
@@ -44,9 +45,11 @@ class State:
     Attributes:
         fingerprints: The fingerprint of each source.
         attributes: All attributes that the walked code names.
+        looks: Checks of all that is in a container or in a dictionary of attributes.
         same: Fetches what must be the same immutable object, with that object.
         weak: The same for objects that are held weakly.
         content: Fetches what must have the same content, with that content.
+        references: Weak references to all objects that are held weakly.
         contained: Weak references to the objects in containers.
         settings: Modules and Keras objects, with the settings that they must have.
         opaque: Whether the code may have effects that no source shows: it writes a name, or draws
@@ -56,16 +59,27 @@ class State:
 
     fingerprints: dict[Source, Fingerprint] = field(default_factory=dict)
     attributes: frozenset[Named] = frozenset()
+    looks: list[Look] = field(default_factory=list)
     same: list[tuple[Fetch, Any]] = field(default_factory=list)
     weak: list[tuple[Fetch, Fetch]] = field(default_factory=list)
     content: list[tuple[Fetch, Any]] = field(default_factory=list)
+    references: list[Fetch] = field(default_factory=list)
     contained: list[Fetch] = field(default_factory=list)
-    settings: list[Look] = field(default_factory=list)
+    settings: list[SettingsLook] = field(default_factory=list)
     opaque: bool = False
     keeps: bool = False
 
+    def group_checks(self) -> None:
+        """Replaces checks of values in the same dictionary by one look."""
+        self.references = [reference for _, reference in self.weak]
+        looks, self.same, self.weak = grouped(self.same, self.weak)
+        self.looks += looks
+
     def holds(self) -> bool:
         """Returns whether nothing has changed since, with as few checks as possible."""
+        for look in self.looks:
+            if not look():
+                return False
         for fetch, value in self.same:
             if fetch() is not value:
                 return False

@@ -1,8 +1,8 @@
 """Walks from a function to the sources that its traces depend on.
 
 The walk visits what the code names, directly and in user helpers and objects. Code of libraries is
-not followed: what it reads is assumed not to change, except for the settings of modules and of
-Keras objects. No user code runs: attributes are read from dictionaries and slots, never by
+not followed, but what its methods read of their own objects counts, and the settings of modules and
+of Keras objects. No user code runs: attributes are read from dictionaries and slots, never by
 attribute access.
 """
 
@@ -30,6 +30,7 @@ from nbfn.state.bytecode.dynamic_attributes import ANY
 from nbfn.state.bytecode.graph_time import NOTHING, GraphTime
 from nbfn.state.bytecode.parts import Part
 from nbfn.state.bytecode.reads import Named, reads
+from nbfn.state.looks import looks_into
 from nbfn.state.state import OF_CLASS, Source, State
 from nbfn.state.values.classes import fingerprint_of_class
 from nbfn.state.values.fingerprints import (
@@ -59,7 +60,7 @@ from nbfn.state.values.introspection import (
     without_descriptor,
 )
 from nbfn.state.values.random_numbers import is_drawn_from
-from nbfn.state.values.referents import HOLDERS, given_to, leads, names_in, storage_of
+from nbfn.state.values.referents import HOLDERS, given_to, leads, names_in
 from nbfn.state.values.settings import (
     Settings,
     config_checks,
@@ -68,6 +69,12 @@ from nbfn.state.values.settings import (
     part_name,
     setting_names,
     shown_parts,
+)
+from nbfn.state.values.storage import (
+    is_data,
+    library_bases,
+    package_of,
+    read_by_methods,
 )
 from nbfn.state.values.unwrapping import (
     fingerprint_of_functions,
@@ -83,6 +90,7 @@ _OF_MODULES = frozenset(
 """Properties of ``tf.Module`` that collect from all attributes."""
 _MAX_OBJECTS = MAX_PARTS
 _MAX_ITEMS = 50 * MAX_PARTS
+_MAX_FUNCTIONS = 500
 _MAX_OTHERS = 200
 _MAX_ROUNDS = 100
 
@@ -111,8 +119,10 @@ class Walk:
         names = {name if isinstance(name, str) else name[0] for name in attributes}
         self._wanted = sorted(name for name in names if not name.startswith("__"))
         self._specials = special_methods.ALWAYS | (attributes & special_methods.IF_DONE)
+        self._read_in: dict[str, set[str]] = defaultdict(set)  # by package, in its methods
         self._seen: set[Any] = set()
         self._objects_left, self._items_left = _MAX_OBJECTS, _MAX_ITEMS
+        self._functions_left = _MAX_FUNCTIONS
         self._found: deque[tuple[str, str, Any, Fetch]] = deque()
 
     def follow(self, name: str, route: str, value: Any, fetch: Fetch) -> None:
@@ -193,14 +203,23 @@ class Walk:
                 known = ABSENT if value is ABSENT else fingerprint(value)
         guards.fingerprints[source] = known
         guards.opaque |= is_drawn_from(value)
+        self._check(fetch, value, content_of(value) if functions else known.content)
+        self.follow(source.name, source.route, value, fetch)
+
+    def _check(self, fetch: Fetch, value: Any, content: Any) -> None:
+        """Adds the cheapest check that a fetch returns the same value, or the same content."""
         reference = None if is_content(value) else reference_to(value)
         if value is ABSENT or is_immutable(value):
-            guards.same.append((fetch, value))
+            # A property of Cython makes a new tuple at each look.
+            is_same = fetch() is value
+            checks = self.guards.same if is_same else self.guards.content
+            checks.append((fetch, value if is_same else content))
         elif reference is not None:
-            guards.weak.append((fetch, reference))
+            self.guards.weak.append((fetch, reference))
+        elif (looks := looks_into(value, fetch)) is not None:
+            self.guards.looks += looks
         else:
-            guards.content.append((fetch, content_of(value) if functions else known.content))
-        self.follow(source.name, source.route, value, fetch)
+            self.guards.content.append((fetch, content))
 
     def _leads_of(self, name: str, route: str, value: Any, fetch: Fetch) -> None:
         found = list(leads(value, fetch))
@@ -247,7 +266,10 @@ class Walk:
             self.follow(owner, f"{route}.__self__", value.__self__, self._fetch_of(value.__self__))
         for i, each in enumerate(functions):
             if self._is_new("code", id(each)):
-                self._names_of(each, f"{route}/{i}")
+                self._functions_left -= 1
+                self.guards.opaque |= self._functions_left < 0
+                if self._functions_left >= 0:
+                    self._names_of(each, f"{route}/{i}")
             self._held_by(name, f"{route}/{i}", weakref.ref(each), vars(each), self._wanted)
 
     def _probe_code(self, name: str, route: str, function: FunctionType) -> None:
@@ -262,7 +284,7 @@ class Walk:
             if value is defaults:  # compared by content: the state must not keep them alive
                 defaults = ABSENT
             if not self._graph_time.runs(code):
-                self.guards.content.append((fetch, content_of(value)))
+                self._check(fetch, value, content_of(value))
                 self.follow(name, f"{route}.{part}", value, fetch)
         probe = functools.partial(is_as_written, reference, code, defaults, len(vars(function)))
         self.guards.same.append((probe, True))
@@ -361,24 +383,28 @@ class Walk:
         if is_class:
             classes = (*value.__mro__, *classes)
         users = [cls for cls in classes if is_user_module(cls.__module__)]
-        storage = storage_of(classes)
-        holds = is_a(value, (*HOLDERS, tf.Module)) or bool(setting_names(type(value)))
+        is_module_object = is_a(value, tf.Module) or bool(setting_names(type(value)))
+        holds = is_a(value, HOLDERS) or is_module_object
         own = {} if is_class else own_attributes(value)
-        of_library = not (users or storage or is_module or holds)
+        of_library = not (users or is_module or holds)
         if of_library and own:
             self._given_to(name, route, value)
-        if of_library and own.keys().isdisjoint(self._wanted):
+        stored = [] if is_module_object or not own else self._stored_in(type(value), own)
+        if of_library and not stored and own.keys().isdisjoint(self._wanted):
             return
-        self.guards.opaque |= self._objects_left < 0
-        if self._objects_left < 0 or not self._is_new("object", id(value)):
+        is_enough = self._objects_left < 0 or self._functions_left < 0
+        self.guards.opaque |= is_enough
+        if is_enough or not self._is_new("object", id(value)):
             return
         self._objects_left -= 1
         holder = reference_to(value) or fetch
+        if stored:
+            self._stored(name, route, holder, own, stored)
         if of_library:
             self._held_by(name, route, holder, own, self._wanted)
             return
         every = _parts_of_module(value, own) if not _OF_MODULES.isdisjoint(self._wanted) else ()
-        read = [*self._wanted, *storage, *self._others(own, classes), *every]
+        read = [*self._wanted, *self._others(own, classes), *every]
         self._held_by(name, route, holder, own, read)
         # A new attribute, which may hide one of the class, changes the count.
         self._count(holder, weakref.ref(type(value)) if users else None)
@@ -397,6 +423,50 @@ class Walk:
             hidden = {n for n in own if not is_a(held.get(n), functools.cached_property)}
             for attribute in sorted(held.keys() & wanted - hidden):
                 self._class_attribute(cls, attribute)
+
+    def _stored_in(self, cls: type, own: Mapping[str, Any]) -> list[str]:
+        """Returns the attributes of a library's object that its methods read for the code."""
+        bases = library_bases(cls)
+        if not bases:
+            return []
+        package = package_of(bases[0])
+        indirect = self._read_in[package]
+        read = read_by_methods(bases, set(self._wanted), indirect)
+        indirect |= read.names
+        return [
+            attribute
+            for attribute, value in own.items()
+            if attribute in indirect and attribute not in self._wanted
+            if is_data(attribute, value, package)
+            if not (is_immutable(value) and attribute in read.assigned)
+        ]
+
+    def _stored(
+        self, name: str, route: str, holder: Fetch, own: Mapping[str, Any], stored: list[str]
+    ) -> None:
+        """Visits what a library's object stores.
+
+        The attributes are the library's: messages name the object, or an item as users read it.
+        """
+        for attribute in stored:
+            fetch, value = functools.partial(member, holder, attribute), own[attribute]
+            self._check(fetch, value, content_of(value))
+            self._stored_value(Source("content of", name, f"{route}.{attribute}"), value, fetch)
+
+    def _stored_value(self, at: Source, value: Any, fetch: Fetch) -> None:
+        """Fingerprints a value in a library's object, or the items in it, and follows them."""
+        if type(value) in (dict, list, tuple) and not is_immutable(value):
+            if not self._is_new("stored", id(value)) or self._items_left < 0:
+                return
+            for key, item in value.items() if type(value) is dict else enumerate(value):
+                self._items_left -= 1
+                path = f".{key}" if key in self._wanted else f"[{key!r}]"
+                inner = at._replace(name=at.name + path, route=f"{at.route}[{key!r}]")
+                found = functools.partial(part_fetched, fetch, Part("item", key))
+                self._stored_value(inner, item, found)
+            return
+        self.guards.fingerprints[at] = fingerprint(value)
+        self.follow(at.name, at.route, value, reference_to(value) or fetch)
 
     def _given_to(self, name: str, route: str, value: Any) -> None:
         """Follows the user functions that a library's object was given, since it may call them."""
@@ -455,7 +525,11 @@ def _parts_of_module(value: Any, own: Mapping[str, Any]) -> list[str]:
     ):
         return []
     ignored = _tensorflow.ignored_attributes(type(value))
-    return [name for name, held in own.items() if name not in ignored and not is_immutable(held)]
+    return [
+        name
+        for name, held in own.items()
+        if not (name in ignored or name.startswith("_self_") or is_immutable(held))
+    ]
 
 
 def _is_keras(value: Any) -> bool:
@@ -519,6 +593,7 @@ def state_of(
         if builder.named <= attributes:
             break
         attributes |= builder.named
+    builder.guards.group_checks()
     return builder.guards
 
 

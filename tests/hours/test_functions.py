@@ -573,6 +573,67 @@ print(z[0].numpy().round(3))
             run("module", "default", stale={"raise"}),
         ],
     ),
+    Hour(
+        "settings behind the methods of libraries' objects",
+        cells={
+            "imports": IMPORTS
+            + """\
+import configparser
+import string
+import ipywidgets
+from sklearn.linear_model import LinearRegression
+""",
+            "data": DATA,
+            "settings": """\
+parser = configparser.ConfigParser()
+parser.read_string("[model]\\nrate = 0.5")
+slider = ipywidgets.FloatSlider(value=2.0)
+line = LinearRegression().fit(np.eye(2), [1.0, 2.0])
+text = string.Template("gain $gain")
+""",
+            "functions": """\
+@nbfn.function
+def scaled(x):
+    return x * parser.getfloat("model", "rate") + slider.value
+
+@nbfn.function
+def predicted(x):
+    return x * float(line.predict(np.ones((1, 2)))[0])
+
+@nbfn.function
+def titled(x):
+    return tf.strings.join([text.substitute(gain=2), tf.as_string(tf.reduce_sum(tf.round(x)))])
+""",
+            "scale": "print(scaled(x)[0].numpy().round(3))",
+            "predict": "print(predicted(x)[0].numpy().round(3))",
+            "title": "print(titled(x))",
+            "loop": """\
+%%tf_function loop
+z = x
+for turn in range(3):
+    z = z * slider.value + parser.getfloat("model", "rate")
+print(z[0].numpy().round(3))
+""",
+        },
+        actions=[
+            run_all(),
+            run("scale", "predict", "title", "loop", times=2),
+            beside("slider.value = 5.0", stale={"scale", "loop"}),
+            run("scale", retraces=1, because="content of `slider.value` was 2.0, is 5.0"),
+            run("loop", retraces=1),
+            beside("parser['model']['rate'] = '0.7'", stale={"scale", "loop"}),
+            run("scale", "loop", retraces=2),
+            beside("slider.description = 'gain'; slider.max = 9.0"),
+            run("scale", "loop"),
+            beside("line.fit(np.eye(2), [3.0, 2.0])", stale={"predict"}),
+            run("predict", retraces=1),
+            beside("text.template = 'factor $gain'", stale={"title"}),
+            run("title", retraces=1),
+            run("settings", stale={"scale", "predict", "title", "loop"}),
+            run("scale", "predict", "title", "loop"),
+            run("scale", "predict", "title", "loop", times=2),
+        ],
+    ),
 ]
 
 

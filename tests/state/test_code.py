@@ -93,3 +93,16 @@ def test_digests_keep_no_code() -> None:
     del code
     gc.collect()
     assert key not in _known
+
+
+def test_a_walk_through_a_large_library_of_the_users_ends() -> None:
+    number = 3000
+    lines = [f"def h{i}(x): return x * k{i} if i == {i} else h{i + 1}(x)" for i in range(number)]
+    names: dict[str, Any] = {"__name__": "__main__", "i": 0, f"h{number}": None}
+    names |= {f"k{i}": 2.0 for i in range(number)}
+    exec("\n".join(lines), names)
+    f = nbfn.function(names["h0"], autograph=False)
+    assert float(f(tf.constant(1.0))) == 2.0
+    assert len(f.recorder.guards.fingerprints()) < 2000
+    names["k0"] = 3.0
+    assert float(f(tf.constant(1.0))) == 3.0

@@ -29,6 +29,7 @@ ALWAYS = (
     | _dunders("getitem missing contains iter next reversed length_hint class_getitem")
     | _dunders("init_subclass instancecheck subclasscheck")
 )
+IN_PLACE = _dunders(_ARITHMETIC, "i")
 HASH = _dunders("hash")
 EQUALITY = _dunders("eq ne") | HASH
 ORDER = _dunders("lt le gt ge")

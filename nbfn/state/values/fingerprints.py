@@ -198,14 +198,19 @@ def _content_of_items(base: Any, value: Any, size: int, depth: int, left: list[i
             left[0] -= len(first) // _PLAIN_PER_PART
             if base in _SETS:
                 return frozenset(zip(map(type, first), first, strict=True))
-            # Version 2 has no back references, so equal values, and only these, have equal bytes.
             return _bytes(first)
+        if base not in _SETS:
+            others = [each for each in first if type(each) not in _PLAIN]
+            plain = [each if type(each) in _PLAIN else ... for each in first]
+            left[0] -= (len(plain) - len(others)) // _PLAIN_PER_PART
+            found = tuple(_content(item, depth + 1, left) for item in _some(others, left))
+            return _bytes(plain), found
         items = first
-    found = tuple(_content(item, depth + 1, left) for item in _some(items, left))
-    return frozenset(found) if base in _SETS else found
+    return frozenset(_content(item, depth + 1, left) for item in _some(items, left))
 
 
 def _bytes(plain: Any) -> bytes:
+    # Version 2 has no back references, so equal values, and only these, have equal bytes.
     return marshal.dumps(plain, 2)
 
 

@@ -7,16 +7,19 @@ import threading
 import weakref
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from types import CellType, MemberDescriptorType
+from types import CellType, FunctionType, GetSetDescriptorType, MemberDescriptorType
 from typing import Any
 
 import numpy as np
 
 from nbfn import _tensorflow
+from nbfn.code import closure
 from nbfn.state.bytecode.parts import Part
-from nbfn.state.values.fingerprints import ABSENT, is_a
+from nbfn.state.values.fingerprints import ABSENT, is_a, is_content
 
 Fetch = Callable[[], Any]
+
+_MADE_BY_CYTHON = frozenset({"__reduce_cython__", "__pyx_vtable__"})
 
 
 def without_descriptor(value: Any) -> Any:
@@ -30,24 +33,40 @@ def without_descriptor(value: Any) -> Any:
     return value
 
 
+def with_decorated(held: Any) -> list[FunctionType]:
+    """Returns a function and those that it wraps, which decorators often only close over."""
+    found = [held] if is_a(held, FunctionType) else []
+    for function in found:
+        inner = (vars(function).get("__wrapped__"), *closure(function).values())
+        found += [each for each in inner if is_a(each, FunctionType) and each not in found]
+    return found
+
+
 def own_attributes(value: Any) -> dict[str, Any]:
     """Returns the attributes in an object's own dictionary and slots."""
     found: dict[str, Any] = {}
     classes: Any = type(value).__mro__
     for cls in classes:
         for name in _slots(cls):
+            get = vars(cls)[name].__get__
             try:
-                found.setdefault(name, vars(cls)[name].__get__(value))
-            except (AttributeError, TypeError):  # not set, or a proxy with a false `__class__`
+                held = get(value)
+            except Exception:  # not set, or a proxy with a false `__class__`
                 continue
-    return {**found, **_dictionary(value)}
+            # A property of Cython, such as the transpose, may be another object at each look.
+            if is_content(held) or get(value) is held:
+                found.setdefault(name, held)
+    return {**found, **dictionary(value)}
 
 
 @functools.lru_cache(4096)
 def _slots(cls: Any) -> tuple[str, ...]:
     if cls.__module__ == "builtins":  # a function's `__globals__` is a member, too
         return ()
-    return tuple(n for n, v in vars(cls).items() if isinstance(v, MemberDescriptorType))
+    kinds: tuple[type, ...] = (MemberDescriptorType,)
+    if _MADE_BY_CYTHON & vars(cls).keys():  # as pandas is, where attributes are properties
+        kinds = (MemberDescriptorType, GetSetDescriptorType)
+    return tuple(n for n, v in vars(cls).items() if isinstance(v, kinds))
 
 
 def count_attributes(holder: Fetch, cls: Fetch | None = None) -> int:
@@ -65,11 +84,11 @@ def count_attributes(holder: Fetch, cls: Fetch | None = None) -> int:
     kind: Any = type(value)
     if issubclass(kind, type):
         return min(len(vars(value)), 256)
-    own = own_attributes if _has_slots(kind) else _dictionary
+    own = own_attributes if _has_slots(kind) else dictionary
     return min(len(own(value)), 256)
 
 
-def _dictionary(value: Any) -> dict[str, Any]:
+def dictionary(value: Any) -> dict[str, Any]:
     """Returns an object's own ``__dict__``; empty if it has none."""
     try:
         attributes = object.__getattribute__(value, "__dict__")
@@ -142,10 +161,21 @@ def member(holder: Fetch, attribute: str) -> Any:
     kind: Any = type(value)
     if issubclass(kind, type):
         return without_descriptor(vars(value).get(attribute, ABSENT))
-    found = _tensorflow.unwrapped(_dictionary(value).get(attribute, ABSENT))
+    found = _tensorflow.unwrapped(dictionary(value).get(attribute, ABSENT))
     if found is ABSENT and _has_slots(kind):
-        return own_attributes(value).get(attribute, ABSENT)
+        found = _slot(value, attribute)
     return found
+
+
+def _slot(value: Any, attribute: str) -> Any:
+    classes: Any = type(value).__mro__
+    for cls in classes:
+        if attribute in _slots(cls):
+            try:
+                return vars(cls)[attribute].__get__(value)
+            except Exception:  # as in `own_attributes`
+                continue
+    return ABSENT
 
 
 def parts_of(value: Any, parts: Iterable[Part]) -> bool:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import enum
 import functools
 import gc
 import operator
 import sys
 import threading
 import weakref
-from collections import ChainMap, OrderedDict, UserDict, UserList, UserString, defaultdict, deque
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from types import BuiltinMethodType, FunctionType, MappingProxyType, ModuleType, SimpleNamespace
@@ -26,14 +25,6 @@ from nbfn.state.values.unwrapping import PARTIALS, unwrapped
 HOLDERS = (SimpleNamespace, argparse.Namespace, threading.local)
 """Classes whose instances have user-defined attributes."""
 
-_STORAGE: dict[type, str] = {
-    **dict.fromkeys((UserDict, UserList, UserString), "data"),
-    ChainMap: "maps",
-    enum.Enum: "_value_",
-    **dict.fromkeys(
-        (weakref.WeakKeyDictionary, weakref.WeakValueDictionary, weakref.WeakSet), "data"
-    ),
-}
 _empty: tuple[dict[Any, Any], ...] = ({}, OrderedDict())
 # A dataset has its functions as graphs, a shell has the whole notebook, Keras's objects settings.
 _NOT_GIVEN = sys.stdlib_module_names | {
@@ -86,11 +77,6 @@ def leads(value: Any, fetch: Fetch) -> Iterator[tuple[str, Fetch]]:
 def _led(kinds: tuple[type, ...], lead: Callable[[Any], Any], fetch: Fetch) -> Any:
     value = fetch()
     return lead(value) if issubclass(type(value), kinds) else ABSENT
-
-
-def storage_of(classes: tuple[type, ...]) -> list[str]:
-    """Returns the attributes in which standard library classes store user data."""
-    return [name for cls, name in _STORAGE.items() if cls in classes]
 
 
 def given_to(value: Any) -> Iterator[tuple[str, Any]]:

@@ -18,11 +18,14 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbfn.code import PLAIN, closure, is_user_module, names_in_code
+from nbfn.code import PLAIN, is_user_module, names_in_code
 from nbfn.state.values.fingerprints import is_immutable
+from nbfn.state.values.introspection import with_decorated
 from nbfn.state.values.unwrapping import unwrapped
 
-Look = tuple[weakref.ReferenceType[Any], int, Callable[[Any], Any], tuple[Any, ...], list[Any]]
+SettingsLook = tuple[
+    weakref.ReferenceType[Any], int, Callable[[Any], Any], tuple[Any, ...], list[Any]
+]
 """A check of an object's settings.
 
 It has a weak reference, the number of attributes, a getter of the plain settings, their values, and
@@ -83,7 +86,7 @@ def setting_names(cls: type) -> tuple[str, ...]:
             bases = []
         found = {name for base in bases for name in _read_by(base)}
         kept = found - _INTERNAL
-        _names[cls] = tuple(sorted(n for n in kept if not n.endswith("_initializer")))
+        _names[cls] = tuple(sorted(n for n in kept if not _is_bookkeeping(n)))
     return _names[cls]
 
 
@@ -100,6 +103,11 @@ def internal_names(wanted: Iterable[str]) -> list[str]:
     """Returns the internal attributes that matter to code that names these attributes."""
     found = [_BEHIND[name] for name in wanted if name in _BEHIND]
     return list(dict.fromkeys(itertools.chain.from_iterable(found)))
+
+
+def _is_bookkeeping(name: str) -> bool:
+    """Returns whether an attribute only says how a variable is made, or is TensorFlow's own."""
+    return name.endswith("_initializer") or name.startswith("_self_")
 
 
 def _is_read(base: type) -> bool:
@@ -120,17 +128,8 @@ def _is_keras(base: type) -> bool:
 def _read_by(base: type) -> Iterator[str]:
     for name, value in vars(base).items():
         if not any(part in name for part in _NOT_CALLS):
-            for function in _with_decorated(value.fget if isinstance(value, property) else value):
+            for function in with_decorated(value.fget if isinstance(value, property) else value):
                 yield from names_in_code(function.__code__)
-
-
-def _with_decorated(held: Any) -> list[FunctionType]:
-    """Returns a function and those that it wraps, which decorators often only close over."""
-    found = [held] if isinstance(held, FunctionType) else []
-    for function in found:
-        inner = (vars(function).get("__wrapped__"), *closure(function).values())
-        found += [each for each in inner if isinstance(each, FunctionType) and each not in found]
-    return found
 
 
 class Settings:
@@ -159,7 +158,7 @@ class Settings:
                 else:
                     self.others[name] = held
 
-    def look(self, value: Any) -> Look:
+    def look(self, value: Any) -> SettingsLook:
         """Returns the check for `settings_hold`; it keeps nothing of the object alive.
 
         Parts are compared by address. A reused address cannot go unnoticed: each part has a check
@@ -174,7 +173,7 @@ class Settings:
         return weakref.ref(value), len(vars(value)), get, values, ids
 
 
-def settings_hold(looks: Iterable[Look]) -> bool:
+def settings_hold(looks: Iterable[SettingsLook]) -> bool:
     """Returns whether the settings of all objects are unchanged."""
     for reference, number, get, values, parts in looks:
         value = reference()

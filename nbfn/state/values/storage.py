@@ -1,0 +1,161 @@
+"""Finds the attributes in which objects of libraries store what code reads through their methods.
+
+Code that reads ``config.rate`` may run a ``__getattr__`` that looks in ``config._fields``. So a
+state has the attributes that those methods read which the code names or which operators run. Plain
+values that these methods assign themselves are their own records, such as the number of iterations
+of a progress bar: no state has them.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Set
+from dis import Instruction
+from types import CodeType, FunctionType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nbfn.code import is_user_module
+from nbfn.state.bytecode.special_methods import ALWAYS, IN_PLACE, LENGTH
+from nbfn.state.values.fingerprints import is_a, is_content, items_of
+from nbfn.state.values.introspection import with_decorated, without_descriptor
+
+# Keras's objects and modules have settings; a shell has the whole notebook, and a logger no values.
+_EXCLUDED = frozenset(
+    {
+        *("builtins", "nbfn", "tensorflow", "keras", "numpy", "IPython", "ipykernel"),
+        *("logging", "threading", "contextlib", "typing"),
+    }
+)
+_OPERATORS = (ALWAYS | LENGTH) - IN_PLACE
+_MAX_ITEMS = 200
+
+
+def library_bases(cls: type) -> tuple[type, ...]:
+    """Returns the library classes that a class is or extends, of which `read_by_methods` knows."""
+    return tuple(
+        base
+        for base in cls.__mro__
+        if package_of(base) not in _EXCLUDED and not is_user_module(base.__module__)
+    )
+
+
+def package_of(cls: type) -> str:
+    """Returns the top-level package of a class."""
+    return str(cls.__module__).partition(".")[0]
+
+
+class MethodReads(NamedTuple):
+    """What the methods of a library class do with attributes.
+
+    Attributes:
+        names: The names that they read, of attributes and of much else.
+        assigned: The attributes that they assign on their own object.
+    """
+
+    names: frozenset[str]
+    assigned: frozenset[str]
+
+
+def read_by_methods(bases: tuple[type, ...], named: Set[str], indirect: Set[str]) -> MethodReads:
+    """Returns what the methods do that code runs when it reads some names on an object.
+
+    Args:
+        bases: The library classes of the object.
+        named: The names that the code reads.
+        indirect: The names that methods of other objects of the library read.
+    """
+    members = _functions_of(bases).keys()
+    return _read_by(bases, frozenset(members & named), frozenset(members & indirect))
+
+
+@functools.lru_cache(1024)
+def _read_by(
+    bases: tuple[type, ...], named: frozenset[str], indirect: frozenset[str]
+) -> MethodReads:
+    functions, started = _functions_of(bases), named | _OPERATORS
+    names = _reached(functions, started | indirect, _names_in)[0]
+    own = _reached(functions, started, lambda code: _of_self(code)[0])[1]
+    return MethodReads(names, frozenset().union(*(_of_self(code)[1] for code in own)))
+
+
+def _reached(
+    functions: Mapping[str, list[FunctionType]],
+    names: frozenset[str],
+    led_to: Callable[[CodeType], frozenset[str]],
+) -> tuple[frozenset[str], list[CodeType]]:
+    """Returns the names and the code that are reached from methods with these names."""
+    left, found, codes = dict(functions), set[str](), list[CodeType]()
+    while new := left.keys() & names:
+        reached = [function.__code__ for name in new for function in left.pop(name)]
+        names = frozenset().union(*map(led_to, reached))
+        found |= names
+        codes += reached
+    return frozenset(found), codes
+
+
+@functools.lru_cache(256)
+def _functions_of(bases: tuple[type, ...]) -> dict[str, list[FunctionType]]:
+    """Returns the functions behind each attribute of some classes."""
+    found: dict[str, list[FunctionType]] = {}
+    for base in bases:
+        for name, held in list(vars(base).items()):
+            found.setdefault(name, []).extend(_functions_behind(held))
+    return found
+
+
+def _functions_behind(held: Any) -> Iterator[FunctionType]:
+    inner = getattr(held, "fget", None) or without_descriptor(held)
+    if is_a(inner, FunctionType):
+        yield from with_decorated(inner)
+        return
+    # A descriptor of the library, such as a trait, reads the object that has it.
+    for base in library_bases(type(held)) if hasattr(type(held), "__get__") else ():
+        yield from (each for each in vars(base).values() if is_a(each, FunctionType))
+
+
+@functools.lru_cache(4096)
+def _names_in(code: CodeType) -> frozenset[str]:
+    """Returns the names in some code, and its texts, as in ``self.__dict__["_content"]``."""
+    found = set(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            found |= _names_in(constant)
+        elif isinstance(constant, str):
+            found.add(constant)
+    return frozenset(found)
+
+
+@functools.lru_cache(4096)
+def _of_self(code: CodeType) -> tuple[frozenset[str], frozenset[str]]:
+    """Returns the attributes that a method reads and assigns on its own object."""
+    read, assigned = set[str](), set[str]()
+    own = code.co_varnames[:1]
+    for before, each in itertools.pairwise(dis.get_instructions(code)):
+        if each.opname in ("LOAD_ATTR", "LOAD_METHOD") and _loads(before, own):
+            read.add(each.argval)
+        # A swap precedes the store of `self.number += 1` (CPython 3.11).
+        elif each.opname == "STORE_ATTR" and (_loads(before, own) or before.opname == "SWAP"):
+            assigned.add(each.argval)
+    return frozenset(read), frozenset(assigned)
+
+
+def _loads(instruction: Instruction, own: tuple[str, ...]) -> bool:
+    loaded = instruction.argval  # of two variables since CPython 3.13
+    return loaded in own or (isinstance(loaded, tuple) and loaded[-1:] == own)
+
+
+# Values ---------------------------------------------------------------------------------
+
+
+def is_data(name: str, value: Any, package: str) -> bool:
+    """Returns whether a value that a library's object stores is data, and cheap to compare."""
+    if "cache" in name:  # it depends on the rest
+        return False
+    if not is_content(value):
+        return package_of(type(value)) == package
+    items = None if is_a(value, np.ndarray) else items_of(value)
+    return items is None or len(value) <= _MAX_ITEMS

@@ -1,0 +1,89 @@
+"""Looks notice each change of a container, and what is at the address of a dead object."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import gc
+from typing import Any
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nbfn.state.looks import grouped, looks_into
+from nbfn.state.values.fingerprints import content_of
+from nbfn.state.values.introspection import member, reference_to
+
+PLAIN = st.one_of(st.none(), st.booleans(), st.integers(-3, 300), st.floats(), st.text(max_size=2))
+NESTED = st.recursive(
+    PLAIN,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.tuples(inner, inner),
+        st.dictionaries(st.text(max_size=1), inner, max_size=3),
+        st.builds(lambda: np.zeros(2)),
+    ),
+    max_leaves=8,
+)
+
+
+class Thing:
+    pass
+
+
+@given(st.lists(NESTED, min_size=1, max_size=3), NESTED, st.data())
+def test_a_change_anywhere_is_noticed(value: list[Any], other: Any, data: st.DataObject) -> None:
+    looks = looks_into(value, lambda: value)
+    assert looks is not None
+    assert all(look() for look in looks)
+    before = content_of(value)
+    place: Any = value
+    while True:
+        keys = list(place) if isinstance(place, dict) else range(len(place))
+        key = data.draw(st.sampled_from(list(keys)))
+        inner = place[key]
+        if not (isinstance(inner, (list, dict)) and inner and data.draw(st.booleans())):
+            break
+        place = inner
+    if isinstance(inner, np.ndarray):
+        inner[0] = 1.0
+    else:
+        place[key] = copy.deepcopy(other)
+    if content_of(value) != before:
+        assert not all(look() for look in looks)
+
+
+def test_an_equal_object_at_the_address_of_a_dead_one() -> None:
+    value = [Thing()]
+    looks = looks_into(value, lambda: value)
+    assert looks is not None
+    for _ in range(50):
+        value.clear()
+        gc.collect()
+        value.append(Thing())  # CPython uses the address again
+        assert not all(look() for look in looks)
+
+
+def test_a_look_keeps_no_object_alive() -> None:
+    owner = Thing()
+    owner.part, owner.rate, owner.parts = Thing(), 2.0, [Thing()]  # type: ignore[attr-defined]
+    holder = reference_to(owner)
+    assert holder is not None
+    part, inner = reference_to(owner.part), reference_to(owner.parts[0])  # type: ignore[attr-defined]
+    assert part is not None
+    assert inner is not None
+    looks, same, weak = grouped(
+        [(functools.partial(member, holder, "rate"), owner.rate)],  # type: ignore[attr-defined]
+        [(functools.partial(member, holder, "part"), part)],
+    )
+    assert (len(looks), same, weak) == (1, [], [])
+    looks += looks_into(owner.parts, functools.partial(member, holder, "parts")) or []  # type: ignore[attr-defined]
+    assert all(look() for look in looks)
+    owner.part = Thing()  # type: ignore[attr-defined]
+    assert part() is None
+    assert [look() for look in looks] == [False, True]
+    del owner
+    gc.collect()
+    assert inner() is None
+    assert not any(look() for look in looks)
