@@ -389,7 +389,7 @@ class Walk:
         of_library = not (users or is_module or holds)
         if of_library and own:
             self._given_to(name, route, value)
-        stored = [] if is_module_object or not own else self._stored_in(type(value), own)
+        stored = {} if is_module_object or not own else self._stored_in(type(value), own)
         if of_library and not stored and own.keys().isdisjoint(self._wanted):
             return
         is_enough = self._objects_left < 0 or self._functions_left < 0
@@ -398,8 +398,13 @@ class Walk:
             return
         self._objects_left -= 1
         holder = reference_to(value) or fetch
-        if stored:
-            self._stored(name, route, holder, own, stored)
+        for attribute, without in stored.items():
+            found, held = functools.partial(member, holder, attribute), own[attribute]
+            self._check(found, held, content_of(held))
+            # The attribute is the library's: messages name the object, or an item as users read it.
+            self._stored_value(
+                Source("content of", name, f"{route}.{attribute}"), held, found, without
+            )
         if of_library:
             self._held_by(name, route, holder, own, self._wanted)
             return
@@ -424,41 +429,36 @@ class Walk:
             for attribute in sorted(held.keys() & wanted - hidden):
                 self._class_attribute(cls, attribute)
 
-    def _stored_in(self, cls: type, own: Mapping[str, Any]) -> list[str]:
-        """Returns the attributes of a library's object that its methods read for the code."""
+    def _stored_in(self, cls: type, own: Mapping[str, Any]) -> dict[str, frozenset[str]]:
+        """Returns the attributes of a library's object that its methods read for the code.
+
+        With each are the keys in it that do not count: a widget has all its traits in one dict.
+        """
         bases = library_bases(cls)
         if not bases:
-            return []
+            return {}
         package = package_of(bases[0])
         indirect = self._read_in[package]
         read = read_by_methods(bases, set(self._wanted), indirect)
         indirect |= read.names
-        return [
-            attribute
+        return {
+            attribute: read.others
             for attribute, value in own.items()
             if attribute in indirect and attribute not in self._wanted
             if is_data(attribute, value, package)
             if not (is_immutable(value) and attribute in read.assigned)
-        ]
+        }
 
-    def _stored(
-        self, name: str, route: str, holder: Fetch, own: Mapping[str, Any], stored: list[str]
+    def _stored_value(
+        self, at: Source, value: Any, fetch: Fetch, without: frozenset[str] = frozenset()
     ) -> None:
-        """Visits what a library's object stores.
-
-        The attributes are the library's: messages name the object, or an item as users read it.
-        """
-        for attribute in stored:
-            fetch, value = functools.partial(member, holder, attribute), own[attribute]
-            self._check(fetch, value, content_of(value))
-            self._stored_value(Source("content of", name, f"{route}.{attribute}"), value, fetch)
-
-    def _stored_value(self, at: Source, value: Any, fetch: Fetch) -> None:
         """Fingerprints a value in a library's object, or the items in it, and follows them."""
         if type(value) in (dict, list, tuple) and not is_immutable(value):
             if not self._is_new("stored", id(value)) or self._items_left < 0:
                 return
             for key, item in value.items() if type(value) is dict else enumerate(value):
+                if key in without:
+                    continue
                 self._items_left -= 1
                 path = f".{key}" if key in self._wanted else f"[{key!r}]"
                 inner = at._replace(name=at.name + path, route=f"{at.route}[{key!r}]")

@@ -54,10 +54,12 @@ class MethodReads(NamedTuple):
     Attributes:
         names: The names that they read, of attributes and of much else.
         assigned: The attributes that they assign on their own object.
+        others: The attributes of the class that they do not read.
     """
 
     names: frozenset[str]
     assigned: frozenset[str]
+    others: frozenset[str]
 
 
 def read_by_methods(bases: tuple[type, ...], named: Set[str], indirect: Set[str]) -> MethodReads:
@@ -79,7 +81,8 @@ def _read_by(
     functions, started = _functions_of(bases), named | _OPERATORS
     names = _reached(functions, started | indirect, _names_in)[0]
     own = _reached(functions, started, lambda code: _of_self(code)[0])[1]
-    return MethodReads(names, frozenset().union(*(_of_self(code)[1] for code in own)))
+    assigned = frozenset[str]().union(*(_of_self(code)[1] for code in own))
+    return MethodReads(names, assigned, frozenset(functions) - names - named)
 
 
 def _reached(

@@ -251,6 +251,18 @@ def test_objects_of_libraries(name: str) -> None:
     check_changes(nbfn.function(plain), plain, lambda: change(value))
 
 
+def test_only_the_traits_of_a_widget_that_are_read_count() -> None:
+    slider = ipywidgets.FloatSlider(value=2.0)
+    f = nbfn.function(lambda x: x * slider.value)
+    assert float(f(ONE)) == 2.0
+    slider.description = "gain"
+    assert float(f(ONE)) == 2.0
+    assert f.recorder.made == 1
+    assert not f.recorder.staleness.since(f.traces[0])
+    slider.value = 3.0
+    assert float(f(ONE)) == 3.0
+
+
 def test_what_methods_assign_themselves() -> None:
     class Base:
         pass
