@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import weakref
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -37,12 +38,14 @@ def looks_into(value: Any, fetch: Fetch) -> list[Look] | None:
 
 
 def _look_into(value: Any, fetch: Fetch, found: list[Look], left: list[int]) -> bool:
+    """Adds the looks at a container and those in it; returns whether they are enough."""
     is_dict = is_a(value, dict)
     left[0] -= len(value)
-    if left[0] < 0 or (is_dict and not all(map(is_immutable, value))):
+    keys = _flat(value) if is_dict else []
+    if left[0] < 0 or not all(is_immutable(key) or is_a(key, type) for key in keys):
         return False
     items = value.items() if is_dict else enumerate(value)
-    references: list[Fetch] = []
+    references: list[Fetch] = [weakref.ref(key) for key in keys if is_a(key, type)]
     for key, item in items:
         if is_immutable(item):
             continue
@@ -57,7 +60,10 @@ def _look_into(value: Any, fetch: Fetch, found: list[Look], left: list[int]) -> 
             found.append(functools.partial(_has_content, inner, content_of(item)))
         else:
             references.append(reference)
-    parts = _keys_and_values if is_dict else tuple
+    parts: Callable[[Any], tuple[Any, ...]] = tuple
+    if is_dict:
+        has_tuples = any(type(key) is tuple for key in value)
+        parts = _flat_parts if has_tuples else _keys_and_values
     found.append(_look(fetch, parts, parts(value), references))
     return True
 
@@ -151,6 +157,15 @@ def _has_content(fetch: Fetch, content: Any) -> bool:
 
 def _keys_and_values(value: dict[Any, Any]) -> tuple[Any, ...]:
     return (*value, *value.values())
+
+
+def _flat(keys: Iterable[Any]) -> list[Any]:
+    """Returns keys, and the items of those that are tuples, as in a table of dispatched types."""
+    return [part for key in keys for part in (key if type(key) is tuple else (key,))]
+
+
+def _flat_parts(value: dict[Any, Any]) -> tuple[Any, ...]:
+    return (*_flat(value), *value.values())
 
 
 def _dictionary_of(holder: Fetch) -> dict[str, Any]:

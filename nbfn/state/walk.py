@@ -91,6 +91,7 @@ _OF_MODULES = frozenset(
 _MAX_OBJECTS = MAX_PARTS
 _MAX_ITEMS = 50 * MAX_PARTS
 _MAX_FUNCTIONS = 500
+_MAX_STORES = 100
 _MAX_OTHERS = 200
 _MAX_ROUNDS = 100
 
@@ -121,14 +122,18 @@ class Walk:
         self._specials = special_methods.ALWAYS | (attributes & special_methods.IF_DONE)
         self._read_in: dict[str, set[str]] = defaultdict(set)  # by package, in its methods
         self._seen: set[Any] = set()
+        self._searched: set[int] = set()
         self._objects_left, self._items_left = _MAX_OBJECTS, _MAX_ITEMS
-        self._functions_left = _MAX_FUNCTIONS
+        self._functions_left, self._stores_left = _MAX_FUNCTIONS, _MAX_STORES
         self._found: deque[tuple[str, str, Any, Fetch]] = deque()
 
-    def follow(self, name: str, route: str, value: Any, fetch: Fetch) -> None:
+    def follow(
+        self, name: str, route: str, value: Any, fetch: Fetch, *, first: bool = False
+    ) -> None:
         """Queues a value, so that `walk` visits what is reached from it."""
         if value is not None and value is not ABSENT and not is_immutable(value):
-            self._found.append((name, route, value, fetch))
+            add = self._found.appendleft if first else self._found.append
+            add((name, route, value, fetch))
 
     def walk(self) -> None:
         """Visits what is reached from the queued values, the nearest first."""
@@ -435,9 +440,13 @@ class Walk:
         With each are the keys in it that do not count: a widget has all its traits in one dict.
         """
         bases = library_bases(cls)
-        if not bases:
+        if not bases or not self._stores_left:
             return {}
         package = package_of(bases[0])
+        # Cells are not stale because another one has drawn on a figure, or has added a column.
+        if self._classes is not None and package not in sys.stdlib_module_names:
+            return {}
+        self._stores_left -= 1
         indirect = self._read_in[package]
         read = read_by_methods(bases, set(self._wanted), indirect)
         indirect |= read.names
@@ -466,13 +475,14 @@ class Walk:
                 self._stored_value(inner, item, found)
             return
         self.guards.fingerprints[at] = fingerprint(value)
-        self.follow(at.name, at.route, value, reference_to(value) or fetch)
+        # What the code names comes first: a configuration may have more objects than a walk visits.
+        is_named = at.name.rpartition(".")[2] in self._wanted
+        self.follow(at.name, at.route, value, reference_to(value) or fetch, first=is_named)
 
     def _given_to(self, name: str, route: str, value: Any) -> None:
         """Follows the user functions that a library's object was given, since it may call them."""
-        if self._is_new("given", id(value)):
-            for path, given in given_to(value):
-                self.follow(name + path, route + path, given, self._fetch_of(given))
+        for path, given in given_to(value, self._searched):
+            self.follow(name + path, route + path, given, self._fetch_of(given))
 
     def _held_by(
         self, name: str, route: str, holder: Fetch, own: Mapping[str, Any], wanted: list[str]

@@ -87,3 +87,16 @@ def test_a_look_keeps_no_object_alive() -> None:
     gc.collect()
     assert inner() is None
     assert not any(look() for look in looks)
+
+
+def test_a_table_of_dispatched_types() -> None:
+    kinds = [type("Kind", (), {}) for _ in range(3)]
+    table: dict[Any, Any] = {(kinds[0], int): len, kinds[1]: abs, ("a", 1): None}
+    looks = looks_into(table, lambda: table)
+    assert looks is not None
+    assert all(look() for look in looks)
+    table[kinds[0], float] = table.pop((kinds[0], int))
+    assert not all(look() for look in looks)
+    table[kinds[0], int] = table.pop((kinds[0], float))
+    assert not all(look() for look in looks)  # in another order
+    assert looks_into({Thing(): 1}, lambda: table) is None  # its keys may have an `__eq__`

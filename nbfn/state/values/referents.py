@@ -79,15 +79,21 @@ def _led(kinds: tuple[type, ...], lead: Callable[[Any], Any], fetch: Fetch) -> A
     return lead(value) if issubclass(type(value), kinds) else ABSENT
 
 
-def given_to(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yields user functions and objects in a library's object and its parts, with expressions."""
+def given_to(value: Any, seen: set[int]) -> Iterator[tuple[str, Any]]:
+    """Yields user functions and objects in a library's object and its parts, with expressions.
+
+    Args:
+        value: The object.
+        seen: The addresses of what was searched before, to which this search adds.
+    """
     package = type(value).__module__.partition(".")[0]
-    found, seen = deque([("", value)]), set[int]()
-    while package not in _NOT_GIVEN and found and len(seen) < _MAX_GIVEN:
+    found, left = deque([("", value)]), _MAX_GIVEN
+    while package not in _NOT_GIVEN and found and left:
         path, each = found.popleft()
         if is_immutable(each) or id(each) in seen:
             continue
         seen.add(id(each))
+        left -= 1
         kind = type(each)
         if is_user_module(kind.__module__) or any(True for _ in unwrapped(each)):
             yield path, each
