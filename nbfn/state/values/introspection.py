@@ -66,7 +66,7 @@ def _slots(cls: Any) -> tuple[str, ...]:
     kinds: tuple[type, ...] = (MemberDescriptorType,)
     if _MADE_BY_CYTHON & vars(cls).keys():  # as pandas is, where attributes are properties
         kinds = (MemberDescriptorType, GetSetDescriptorType)
-    return tuple(n for n, v in vars(cls).items() if isinstance(v, kinds))
+    return tuple(n for n, v in vars(cls).items() if isinstance(v, kinds) and n != "__dict__")
 
 
 def count_attributes(holder: Fetch, cls: Fetch | None = None) -> int:
