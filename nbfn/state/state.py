@@ -19,8 +19,9 @@ class Source(NamedTuple):
 
     Attributes:
         kind: ``global``, ``closure``, ``attribute``, ``module`` (imported by the code), ``code``
-            (the function's own), ``argument`` (its content), ``setting`` (of a module, or of
-            Keras), or ``internal`` (private to Keras).
+            (the function's own), ``argument`` (its content), ``content of`` (what an object of a
+            library stores), ``setting`` (of a module, or of Keras), or ``internal`` (private to
+            Keras).
         name: The expression for it in user code.
         route: The path by which it was reached, which distinguishes sources of one name.
     """

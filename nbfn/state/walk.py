@@ -30,7 +30,7 @@ from nbfn.state.bytecode.dynamic_attributes import ANY
 from nbfn.state.bytecode.graph_time import NOTHING, GraphTime
 from nbfn.state.bytecode.parts import Part
 from nbfn.state.bytecode.reads import Named, reads
-from nbfn.state.looks import looks_into
+from nbfn.state.looks import look_into
 from nbfn.state.state import OF_CLASS, Source, State
 from nbfn.state.values.classes import fingerprint_of_class
 from nbfn.state.values.fingerprints import (
@@ -221,8 +221,8 @@ class Walk:
             checks.append((fetch, value if is_same else content))
         elif reference is not None:
             self.guards.weak.append((fetch, reference))
-        elif (looks := looks_into(value, fetch)) is not None:
-            self.guards.looks += looks
+        elif (look := look_into(value, fetch, content)) is not None:
+            self.guards.looks.append(look)
         else:
             self.guards.content.append((fetch, content))
 
@@ -383,6 +383,8 @@ class Walk:
 
         Of a library's object these are the ones that it has now: methods such as ``fit`` set them.
         """
+        if ("object", id(value)) in self._seen:
+            return
         is_class, is_module = is_a(value, type), is_a(value, ModuleType)
         classes: tuple[type, ...] = () if is_module else type(value).__mro__
         if is_class:
@@ -399,9 +401,11 @@ class Walk:
             return
         is_enough = self._objects_left < 0 or self._functions_left < 0
         self.guards.opaque |= is_enough
-        if is_enough or not self._is_new("object", id(value)):
+        if is_enough:
             return
+        self._seen.add(("object", id(value)))
         self._objects_left -= 1
+        self._stores_left -= bool(stored)
         holder = reference_to(value) or fetch
         for attribute, without in stored.items():
             found, held = functools.partial(member, holder, attribute), own[attribute]
@@ -446,7 +450,6 @@ class Walk:
         # Cells are not stale because another one has drawn on a figure, or has added a column.
         if self._classes is not None and package not in sys.stdlib_module_names:
             return {}
-        self._stores_left -= 1
         indirect = self._read_in[package]
         read = read_by_methods(bases, set(self._wanted), indirect)
         indirect |= read.names

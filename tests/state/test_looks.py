@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbfn.state.looks import grouped, looks_into
+from nbfn.state.looks import grouped, look_into
 from nbfn.state.values.fingerprints import content_of
 from nbfn.state.values.introspection import member, reference_to
 
@@ -34,10 +34,10 @@ class Thing:
 
 @given(st.lists(NESTED, min_size=1, max_size=3), NESTED, st.data())
 def test_a_change_anywhere_is_noticed(value: list[Any], other: Any, data: st.DataObject) -> None:
-    looks = looks_into(value, lambda: value)
-    assert looks is not None
-    assert all(look() for look in looks)
     before = content_of(value)
+    look = look_into(value, lambda: value, before)
+    assert look is not None
+    assert look()
     place: Any = value
     while True:
         keys = list(place) if isinstance(place, dict) else range(len(place))
@@ -50,20 +50,19 @@ def test_a_change_anywhere_is_noticed(value: list[Any], other: Any, data: st.Dat
         inner[0] = 1.0
     else:
         place[key] = copy.deepcopy(other)
-    if content_of(value) != before:
-        assert not all(look() for look in looks)
+    assert look() == (content_of(value) == before)
 
 
 def test_an_equal_object_at_the_address_of_a_dead_one() -> None:
     value = [Thing()]
-    looks = looks_into(value, lambda: value)
-    assert looks is not None
+    look = look_into(value, lambda: value, content_of(value))
+    assert look is not None
     address, others = id(value[0]), []
     value.clear()
     while id(found := Thing()) != address:
         others.append(found)
     value.append(found)
-    assert not all(look() for look in looks)
+    assert not look()
 
 
 def test_a_look_keeps_no_object_alive() -> None:
@@ -79,7 +78,10 @@ def test_a_look_keeps_no_object_alive() -> None:
         [(functools.partial(member, holder, "part"), part)],
     )
     assert (len(looks), same, weak) == (1, [], [])
-    looks += looks_into(owner.parts, functools.partial(member, holder, "parts")) or []  # type: ignore[attr-defined]
+    fetch = functools.partial(member, holder, "parts")
+    look = look_into(owner.parts, fetch, content_of(owner.parts))  # type: ignore[attr-defined]
+    assert look is not None
+    looks.append(look)
     assert all(look() for look in looks)
     owner.part = Thing()  # type: ignore[attr-defined]
     assert part() is None
@@ -93,11 +95,11 @@ def test_a_look_keeps_no_object_alive() -> None:
 def test_a_table_of_dispatched_types() -> None:
     kinds = [type("Kind", (), {}) for _ in range(3)]
     table: dict[Any, Any] = {(kinds[0], int): len, kinds[1]: abs, ("a", 1): None}
-    looks = looks_into(table, lambda: table)
-    assert looks is not None
-    assert all(look() for look in looks)
+    look = look_into(table, lambda: table, content_of(table))
+    assert look is not None
+    assert look()
     table[kinds[0], float] = table.pop((kinds[0], int))
-    assert not all(look() for look in looks)
+    assert not look()
     table[kinds[0], int] = table.pop((kinds[0], float))
-    assert not all(look() for look in looks)  # in another order
-    assert looks_into({Thing(): 1}, lambda: table) is None  # its keys may have an `__eq__`
+    assert not look()  # in another order
+    assert look_into({Thing(): 1}, lambda: table, None) is None  # its keys may have an `__eq__`
