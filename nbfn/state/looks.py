@@ -173,8 +173,8 @@ def _keys_and_values(value: dict[Any, Any]) -> tuple[Any, ...]:
 
 
 def _flat(keys: Iterable[Any]) -> list[Any]:
-    """Returns keys, and the items of those that are tuples, as in a table of dispatched types."""
-    return [part for key in keys for part in (key if type(key) is tuple else (key,))]
+    """Returns keys, with the sizes and items of tuples, as in a table of dispatched types."""
+    return [part for key in keys for part in ((len(key), *key) if type(key) is tuple else (key,))]
 
 
 def _flat_parts(value: dict[Any, Any]) -> tuple[Any, ...]:

@@ -71,6 +71,7 @@ from nbfn.state.values.settings import (
     shown_parts,
 )
 from nbfn.state.values.storage import (
+    MAX_ITEMS,
     is_data,
     library_bases,
     package_of,
@@ -399,9 +400,9 @@ class Walk:
         stored = {} if is_module_object or not own else self._stored_in(type(value), own)
         if of_library and not stored and own.keys().isdisjoint(self._wanted):
             return
-        is_enough = self._objects_left < 0 or self._functions_left < 0
-        self.guards.opaque |= is_enough
-        if is_enough:
+        is_over = self._objects_left < 0 or self._functions_left < 0
+        self.guards.opaque |= is_over
+        if is_over:
             return
         self._seen.add(("object", id(value)))
         self._objects_left -= 1
@@ -465,7 +466,8 @@ class Walk:
         self, at: Source, value: Any, fetch: Fetch, without: frozenset[str] = frozenset()
     ) -> None:
         """Fingerprints a value in a library's object, or the items in it, and follows them."""
-        if type(value) in (dict, list, tuple) and not is_immutable(value):
+        is_divided = type(value) in (dict, list, tuple) and not is_immutable(value)
+        if is_divided and len(value) <= MAX_ITEMS:
             if not self._is_new("stored", id(value)) or self._items_left < 0:
                 return
             for key, item in value.items() if type(value) is dict else enumerate(value):

@@ -102,4 +102,9 @@ def test_a_table_of_dispatched_types() -> None:
     assert not look()
     table[kinds[0], int] = table.pop((kinds[0], float))
     assert not look()  # in another order
+    pairs: dict[Any, Any] = {("a", "b"): 1, "c": 2}
+    look = look_into(pairs, lambda: pairs, content_of(pairs))
+    assert look is not None
+    pairs = {"a": 1, ("b", "c"): 2}
+    assert not look()
     assert look_into({Thing(): 1}, lambda: table, None) is None  # its keys may have an `__eq__`

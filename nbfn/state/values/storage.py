@@ -31,7 +31,7 @@ _EXCLUDED = frozenset(
     }
 )
 _OPERATORS = (ALWAYS | LENGTH) - IN_PLACE
-_MAX_ITEMS = 200
+MAX_ITEMS = 200
 
 
 def library_bases(cls: type) -> tuple[type, ...]:
@@ -161,4 +161,4 @@ def is_data(name: str, value: Any, package: str) -> bool:
     if not is_content(value):
         return package_of(type(value)) == package
     items = None if is_a(value, np.ndarray) else items_of(value)
-    return items is None or len(value) <= _MAX_ITEMS
+    return items is None or len(value) <= MAX_ITEMS

@@ -207,6 +207,15 @@ def test_large_containers_are_not_compared(library: Any) -> None:
     assert float(f(ONE)) == 46.0 + 499_501.0
 
 
+def test_a_large_container_in_a_small_one_is_one_source(library: Any) -> None:
+    config = library.Fields(rate=2.0, words={str(i): i for i in range(1000)})
+    f = nbfn.function(lambda x: x * config.rate + config.words["7"])
+    assert float(f(ONE)) == 9.0
+    assert len(f.recorder.guards.fingerprints()) < 20
+    config.words["7"] = 8
+    assert float(f(ONE)) == 10.0
+
+
 def _parser(rate: str) -> configparser.ConfigParser:
     found = configparser.ConfigParser()
     found["model"] = {"rate": rate}
