@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import get_ident
 from typing import Any, Literal
 
 from nbfn import _tensorflow
@@ -97,7 +98,7 @@ class Guards:
         self._graph_time = NOTHING
         self._draws = False
         self._lock = threading.RLock()
-        self._looking = 0
+        self._reading = set[int]()  # threads in `read_once`
 
     @property
     def state(self) -> int:
@@ -105,7 +106,7 @@ class Guards:
         if self.on_stale == "ignore":
             return 0
         try:
-            if self._now is None or not (self._looking or self._own.holds()):
+            if self._now is None or not self._holds():
                 with self._lock:
                     self._now = self._find(self._own_state().fingerprints)
         except Exception as error:  # inspecting user objects may raise anything
@@ -113,9 +114,12 @@ class Guards:
             return 0
         return self._now.number
 
+    def _holds(self) -> bool:
+        return (self._reading and get_ident() in self._reading) or self._own.holds()
+
     def _own_state(self) -> State:
         """Returns the current state of what the function itself reads."""
-        if self._own is _NOTHING or not (self._looking or self._own.holds()):
+        if self._own is _NOTHING or not self._holds():
             own = [("self", self._owner()), ("", self._python_function())]
             now = state_of(own, self._graph_time, self.named)
             now.fingerprints.update(self._own_code())
@@ -126,13 +130,18 @@ class Guards:
 
     @contextmanager
     def read_once(self) -> Iterator[None]:
-        """Reads the state once for the whole block, in which no user code may run."""
+        """Reads the state once for the whole block, in which no user code may run.
+
+        Other threads still read it: they may have changed it.
+        """
         _ = self.state
-        self._looking += 1
+        is_outermost = get_ident() not in self._reading
+        self._reading.add(get_ident())
         try:
             yield
         finally:
-            self._looking -= 1
+            if is_outermost:
+                self._reading.discard(get_ident())
 
     def _own_code(self) -> Fingerprints:
         """Returns the fingerprint of the function itself, whose code autoreload may replace."""
@@ -238,11 +247,11 @@ class Guards:
         self,
         made_in: GuardedState,
         objects: Objects,
-        asked: Iterable[Callable[[], Any]],
+        called_each_time: Iterable[Callable[[], Any]],
         at_graph_time: Collection[Callable[..., Any]],
         draws: bool = False,
     ) -> None:
-        """Exempts what a new trace does not depend on, and notes what its code has filled in.
+        """Exempts what a new trace does not depend on, and records what tracing created.
 
         This is what the traced code itself has changed, what the trace reads again at each call,
         and what Python reads at graph time.
@@ -250,7 +259,7 @@ class Guards:
         Args:
             made_in: The state in which tracing began.
             objects: As for `guarded`.
-            asked: Functions that the trace calls each time; what they read is read again.
+            called_each_time: Functions that the trace calls; what they read is read again.
             at_graph_time: Functions that the trace has passed to ``py_function``.
             draws: Whether the trace draws random numbers from TensorFlow's hidden state.
         """
@@ -259,7 +268,7 @@ class Guards:
                 self._draws, self._own = True, _NOTHING
                 made_in.fingerprints = made_in.fingerprints | _seed()
             now = self.fingerprints(objects)
-            read = [s for each in asked for s in state_of([("", each)]).fingerprints]
+            read = [s for each in called_each_time for s in state_of([("", each)]).fingerprints]
             names = {(source.kind, source.name) for source in read}
             free = {source for source in now if (source.kind, source.name) in names}
             # What is no longer read, because the code has cached a value that depends on it, is

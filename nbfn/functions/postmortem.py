@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import pdb
 import sys
@@ -13,11 +14,11 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn import _tensorflow
-from nbfn.code import is_library, plain_function
+from nbfn.code import is_library
 from nbfn.errors import NbfnError
 from nbfn.functions.checking.check import trial_of
 from nbfn.functions.inside.failure import Failure, failure_of
-from nbfn.functions.traced.function import function
+from nbfn.functions.traced.function import copy_of
 from nbfn.functions.traced.traced_function import TracedFunction
 
 _HANDLER = os.path.join("util", "traceback_utils.py"), "error_handler"
@@ -43,12 +44,15 @@ def failure_in(error: BaseException) -> Failure | None:
 def seconds_of(error: BaseException) -> float | None:
     """Estimates the seconds that `failure_in` takes; None if it cannot find the inputs.
 
-    The estimate uses the times of the function's traces and calls so far.
+    The estimate uses the times of the function's traces and calls so far. It is infinite for a
+    function of which nbfn has no record.
     """
     called = _called(error)
     if called is None:
         return None
     recorder = called[0].recorder
+    if not recorder.traces:
+        return math.inf
     running = recorder.run_seconds / max(recorder.calls, 1)
     return float(3 * recorder.trace_seconds / max(len(recorder.traces), 1) + 2 * running)
 
@@ -79,15 +83,12 @@ def postmortem(error: BaseException | None = None, *, debug: bool = True) -> Fai
         )
     if not debug:
         return failure_of(*called, error)
-    trial = trial_of(*called)
-    try:
+    with trial_of(*called) as trial:
         try:
             trial.eagerly()
         except Exception as raised:
             pdb.post_mortem(_to_user_line(raised.__traceback__))
             return None
-    finally:
-        trial.put_back()
     raise PostmortemError(
         f"`{called[0].label}` does not fail when it runs eagerly; nbfn.postmortem(debug=False) "
         "shows what the operation was given in the graph"
@@ -122,9 +123,8 @@ def _called(error: BaseException) -> tuple[Any, Any, Any] | None:
     called, args, kwargs = found
     if isinstance(called, TracedFunction):
         return called, args, kwargs
-    again = function(plain_function(called.python_function))
-    owner = _tensorflow.method_owner(called)
-    return again, (*(() if owner is None else (owner,)), *args), kwargs
+    again, owner = copy_of(called)
+    return again, (*owner, *args), kwargs
 
 
 def _call_in(frame: FrameType) -> Iterator[tuple[Any, Any, Any]]:

@@ -73,7 +73,7 @@ def cell_record(cell: TracedCell) -> protocol.TracedCellRecord:
         runs=cell.runs,
         draws=any(segment.draws for segment in report.segments),
         call=call,
-        speedup=eager_seconds / seconds if is_compared else None,
+        speedup=cell.speedup if is_compared else None,
     )
     return cell_row(
         row,

@@ -213,6 +213,8 @@ def _values(function_type: Any) -> Iterator[Any]:
             yield str(node.value) if is_odd else node.value
         elif isinstance(node, ObjectNode):
             yield id(node.reference())
+        elif isinstance(node, ContainerNode) and node.kind == "dict":
+            yield frozenset(node.children)  # the keys as text: 1 and True are equal
 
 
 def observe(function: Any, observer: CacheObserver) -> bool:

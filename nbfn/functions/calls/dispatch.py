@@ -57,19 +57,19 @@ class Dispatch:
     """The dispatch table of one function.
 
     Attributes:
-        generation: Incremented on each change of the trace cache; invalidates all entries.
+        entries: The entries, by cheap key. A change of the trace cache replaces the whole dict, so
+            that a call which began before it cannot add an entry.
     """
 
     def __init__(self) -> None:
-        self.generation = 0
-        self._entries: dict[Any, Entry] = {}
+        self.entries: dict[Any, Entry] = {}
         self._is_disabled: bool | None = None
 
     def find(
         self, args: Any, kwargs: Any, state: int, guards: Guards
     ) -> tuple[Entry, list[Any]] | None:
         """Returns the entry for a call and the call's tensors; None if there is no entry."""
-        if not self._entries:
+        if not self.entries:
             return None
         device = _tensorflow.plain_eager_device()
         if device is None:
@@ -78,24 +78,29 @@ class Dispatch:
         key = cheap_key(args, kwargs, tensors, state, device)
         if key is None:
             return None
-        entry = self._entries.get(key)
+        entry = self.entries.get(key)
         if entry is None or not (entry.objects is None or guards.hold(entry.objects)):
             return None
         return entry, tensors
 
     def remember(
-        self, function: Any, trace: Trace, generation: int, args: Any, kwargs: Any, state: int
+        self,
+        function: Any,
+        trace: Trace,
+        entries: dict[Any, Entry],
+        args: Any,
+        kwargs: Any,
+        state: int,
     ) -> None:
         """Adds an entry for a call that TensorFlow's look-up has served.
 
-        `generation` and `state` are those at the start of the call; if `generation` has changed, no
-        entry is made.
+        `entries` and `state` are those at the start of the call.
         """
         if self._is_disabled is None:
             self._is_disabled = _has_mutable_default(function.python_function)
         if self._is_disabled:
             return
-        concrete = trace._concrete()
+        concrete = trace.live_concrete()
         device = _tensorflow.plain_eager_device()
         if concrete is None or device is None or trace.context is None:
             return
@@ -105,7 +110,7 @@ class Dispatch:
             return
         tensors: list[Any] = []
         key = cheap_key(args, kwargs, tensors, state, device)
-        guards, known = function.recorder.guards, self._entries.get(key)
+        guards, known = function.recorder.guards, entries.get(key)
         if key is None or (known and (known.objects is None or guards.hold(known.objects))):
             return
         leaves = trace.key.leaves.values()
@@ -127,19 +132,18 @@ class Dispatch:
             return
         positions = {id(tensor): i for i, tensor in enumerate(tensors)}
         order = tuple(positions.get(id(tensor), -1) for tensor in inputs)
-        if -1 in order or self.generation != generation:
+        if -1 in order:
             return
-        if len(self._entries) >= MAX_ENTRIES:
-            self._entries.clear()
+        if len(entries) >= MAX_ENTRIES:
+            entries.clear()
         run = _tensorflow.flat_call(concrete)
         if trace.can_be_stopped:
             run = interruptible(run)
-        self._entries[key] = Entry(trace, run, order, objects)
+        entries[key] = Entry(trace, run, order, objects)
 
     def invalidate(self) -> None:
         """Removes all entries, because the trace cache has changed."""
-        self.generation += 1
-        self._entries = {}
+        self.entries = {}
 
 
 def _copied(value: Any) -> Any:
@@ -200,6 +204,7 @@ def _read(value: Any, key: list[Any], tensors: list[Any]) -> bool:
         return _read(tf.convert_to_tensor(value), key, tensors)
     elif kind is dict:
         key.append(dict)
+        key.append(tuple(map(type, value)))  # 1 and True are equal
         key.append(tuple(value))
         return _read_all(value.values(), key, tensors)
     elif kind is list or kind is tuple:

@@ -24,7 +24,7 @@ _Value = TypeVar("_Value")
 
 
 class Interruption:
-    """One call, which an interrupt of the main thread stops once `may_stop` was called."""
+    """Stops one call on an interrupt of the main thread, after `may_stop`."""
 
     _cancellation: _tensorflow.Cancellation | None = None
     _listens = False

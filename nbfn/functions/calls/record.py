@@ -115,7 +115,7 @@ class Record:
     def prune(self) -> None:
         """Removes traces whose graphs were freed."""
         with self.lock:
-            freed = [id for id, trace in self.traces.items() if trace._concrete() is None]
+            freed = [id for id, trace in self.traces.items() if trace.live_concrete() is None]
             for id in freed:
                 del self.traces[id]
             if freed:

@@ -97,12 +97,11 @@ def _of_arrays(left: tf.Tensor, right: tf.Tensor) -> str | None:
         near = np.isclose(a, b, rtol=relative, atol=absolute, equal_nan=True)
         if near.all():
             return None
-        with np.errstate(invalid="ignore"):
-            distance = np.nanmax(np.abs(a - b))
         if a.ndim:
-            return (
-                f"differs in {int((~near).sum())} of {near.size} elements, by up to {distance:.3g}"
-            )
+            both = np.isfinite(a) & np.isfinite(b)
+            distance = np.max(np.abs(a - b)[both], initial=0.0)
+            found = f"differs in {int((~near).sum())} of {near.size} elements"
+            return f"{found}, by up to {distance:.3g}" if both.any() else found
         return f"is {a:.6g} eagerly, and {b:.6g} traced"
     if np.array_equal(a, b):
         return None

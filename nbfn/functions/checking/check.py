@@ -7,7 +7,6 @@ reports these, and differences in values and variables.
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -97,9 +96,7 @@ def check(function: Recorded, args: Sequence[Any], kwargs: Mapping[str, Any]) ->
     Raises:
         CheckError: If the arguments do not fit the function.
     """
-    trial = trial_of(function, args, kwargs)
-    with contextlib.ExitStack() as stack:
-        stack.callback(trial.put_back)
+    with trial_of(function, args, kwargs) as trial:
         outcome = trial.run()
     source = _Source(function)
     found = [
@@ -193,14 +190,14 @@ def _prints(outcome: Outcome, source: _Source) -> Iterator[Difference]:
 def _effects(outcome: Outcome, source: _Source) -> Iterator[Difference]:
     for place in outcome.only_eager(outcome.eager.written, outcome.traced.written):
         sentence = (
-            f"`{place}` is changed at each eager call, but only while tracing otherwise; make it a "
-            "tf.Variable, or return the value"
+            f"an eager call changes `{place}` each time, a traced call only while it is traced; "
+            "make it a tf.Variable, or return the value"
         )
         yield Difference("effect", place, sentence, source.of(place))
     for place in outcome.only_eager(outcome.eager.drawn, outcome.traced.drawn):
         sentence = (
-            f"`{place}` is drawn from at each eager call, but only while tracing otherwise, so the "
-            "trace keeps one draw; use tf.random"
+            f"an eager call draws from `{place}` each time, a traced call only while it is traced, "
+            "so the trace keeps one draw; use tf.random"
         )
         yield Difference("effect", place, sentence, source.of(place, "draw"))
 

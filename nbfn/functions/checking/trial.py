@@ -137,11 +137,11 @@ def _value(variable: Any) -> Any | None:
 
 
 class Trial:
-    """The two runs of one function."""
+    """The two runs of one function; a with-block after which everything is restored."""
 
     def __init__(self, function: Recorded, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         self._function = function
-        self._specs, self._args, self._kwargs = _prepared(function, args, kwargs)
+        self._specs, self._args, self._kwargs = function.prepared(args, kwargs)
         self._functions = with_helpers(function.python_function)
         names = inspect.signature(function.python_function).parameters
         given = dict(zip(names, self._args, strict=False))
@@ -151,6 +151,12 @@ class Trial:
         self._python = SavedState(self._functions, reachable)
         self._seeds = _tensorflow.eager_random_state()
         self._variables = VariableState(self._known_variables())
+
+    def __enter__(self) -> Trial:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.put_back()
 
     def put_back(self) -> None:
         """Restores variables, Python state and random numbers."""
@@ -199,19 +205,15 @@ class Trial:
         with _listening(Counter(), ()):
             return made.get_concrete_function(*self._specs, **self._kwargs)
 
-    def serve(self, made: Any) -> tuple[Any, Any, Exception | None]:
-        """Traces a private function for the arguments and makes the call with it.
-
-        Returns:
-            The concrete function, the result of the call, and the error that it raised.
-        """
-        concrete = self.traced(made)
+    def serve(self, concrete: Any) -> Exception | None:
+        """Makes the call with a trace of `traced`; returns the error that it raised, if any."""
         self._python.put_back()
         self._add_variables_of(concrete)
         try:
-            return concrete, concrete(*self._args, **self._kwargs), None
+            concrete(*self._args, **self._kwargs)
         except Exception as error:
-            return concrete, None, error
+            return error
+        return None
 
     @property
     def arguments(self) -> tuple[Sequence[Any], Mapping[str, Any]]:
@@ -266,7 +268,7 @@ class Trial:
         leaves = named_leaves([*read, *given]).values()
         known = [leaf for leaf in leaves if isinstance(leaf, tf.Variable)]
         known += [
-            variable for trace in function.traces for variable in _captured(trace._concrete())
+            variable for trace in function.traces for variable in _captured(trace.live_concrete())
         ]
         return known
 
@@ -282,31 +284,6 @@ def _captured(concrete: Any) -> list[Any]:
     if concrete is None:
         return []
     return [each.variable for each in _tensorflow.captured(concrete) if each.variable is not None]
-
-
-def _prepared(
-    function: Recorded, args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> tuple[Sequence[Any], Sequence[Any], Mapping[str, Any]]:
-    """Returns what to trace for, and the arguments as the input signature converts them."""
-    if function.converts:
-        args, kwargs = function._converted(args, kwargs)
-    if function._pattern is not None:
-        return function._pattern.match(function, args, kwargs)  # type: ignore[no-any-return]
-    signature = function.input_signature
-    if signature is None:
-        return args, args, kwargs
-    args, kwargs = _tensorflow.canonical(function, args, kwargs)
-    values = [_fit(spec, value) for spec, value in zip(signature, args, strict=False)]
-    return (), values, kwargs
-
-
-def _fit(spec: Any, value: Any) -> Any:
-    def leaf(each: Any, part: Any) -> Any:
-        if isinstance(each, tf.TensorSpec) and not tf.is_tensor(part):
-            return tf.convert_to_tensor(part, each.dtype)
-        return part
-
-    return tf.nest.map_structure(leaf, spec, value)
 
 
 _TF_PRINT = inspect.unwrap(tf.print).__code__

@@ -236,6 +236,11 @@ class StatementWalk:
                 for each in self._children(node):
                     if made is None or each.target != made:
                         yield each
+            case ast.MatchAs() | ast.MatchStar() | ast.MatchMapping():
+                yield from self._children(node)
+                name = node.rest if isinstance(node, ast.MatchMapping) else node.name
+                if name is not None:
+                    yield from self._assign(ast.copy_location(ast.Name(name), node), UNKNOWN)
             case ast.With():
                 for item in node.items:
                     yield from self._enter(node, item)
@@ -280,7 +285,7 @@ class StatementWalk:
         for child in ast.iter_child_nodes(node):
             yield from self.visit(child)
         if self._finder.strict and self._asks_what_a_tensor_is(node):
-            yield self._effect("value", node, "asks what a tensor is")
+            yield self._effect("value", node, "tests the kind of a tensor")
         if isinstance(node, ast.Attribute):
             yield from self._property(node)
         elif isinstance(node, ast.BinOp | ast.Subscript | ast.Compare | ast.UnaryOp):
@@ -558,7 +563,7 @@ class StatementWalk:
             if value is not next and any(map(_may_be_iterator, (*args, *keywords.values()))):
                 yield self._effect("read", node, "takes from an iterator")
             if self._finder.strict and _may_differ_in_graph(value, node, args):
-                yield self._effect("value", node, f"asks with {text}() what a tensor is")
+                yield self._effect("value", node, f"tests the kind of a tensor with {text}()")
 
     def _instance(
         self, node: ast.Call, value: Any, args: list[AbstractValue], keywords: Keywords

@@ -124,7 +124,7 @@ class TraceMonitor:
             owner, name = frame.f_locals.get("self"), frame.f_code.co_name
             differs = is_tensor(owner) and not (name == "ref" and is_variable(owner))
             if differs and _is_user(_caller(frame)):
-                raise StoppedTraceError("asks what a tensor is", self._line(frame))
+                raise StoppedTraceError("tests the kind of a tensor", self._line(frame))
             return
         if GENERATED in frame.f_code.co_filename:
             function = _tensorflow.converted_from(frame)

@@ -28,6 +28,7 @@ from nbfn.functions.effects.values import (
     is_variable,
     package,
 )
+from nbfn.text import with_article
 
 # By the method's name, also if its owner is not known.
 MUTATORS = frozenset(
@@ -56,7 +57,7 @@ class Reason(NamedTuple):
             - ``"value"``: it needs a value, which no graph has while it is traced.
             - ``"function"``: it makes a function, or is a tf.function.
             - ``"data"``, ``"assert"``: it is of tf.data, or asserts.
-            - ``"unknown"``: nbfn cannot tell what it does.
+            - ``"unknown"``: its effects are not known.
         text: Why, as in "line 3 prints".
         advice: What to write in a function that is traced.
     """
@@ -74,7 +75,7 @@ class Reason(NamedTuple):
 GOES_THROUGH_DATA = Reason("read", "loops over a dataset")
 _DRAW = "tf.random draws at each call"
 _FILE = "do it outside the function, or with tf.io"
-_CLOCK = "tf.timestamp() tells the time at each call"
+_CLOCK = "tf.timestamp() gives the time at each call"
 _SHOW = "show it outside the function"
 _PRINT = "tf.print writes at each call"
 _APART = "do it outside the function"
@@ -173,7 +174,7 @@ def reason_of_class(cls: type, *, is_own: bool) -> Reason | None:
     """Returns why creating an instance is Python's; None if the class's own code decides."""
     name = cls.__name__
     kind = "variable" if issubclass(cls, tf.Variable) else "make"
-    made = Reason(kind, f"makes {'an' if name[0] in 'AEIOaeio' else 'a'} {name}")
+    made = Reason(kind, f"makes {with_article(name)}")
     if issubclass(cls, BaseException):
         return None
     if cls.__module__ == "builtins":

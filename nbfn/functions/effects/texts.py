@@ -8,7 +8,7 @@ from types import FunctionType
 
 from nbfn.functions.effects.source import source_of
 
-_OF_CODE = (ast.Raise, ast.Assert)
+_SKIPPED = (ast.Raise, ast.Assert)
 """Skipped: their messages also appear while tracing."""
 
 
@@ -27,7 +27,7 @@ def texts_of_tensors(function: FunctionType, tensors: Collection[str]) -> Iterat
     sure = _sure(tree, set(tensors))
     waiting: list[ast.AST] = list(ast.iter_child_nodes(tree))
     for node in waiting:
-        if isinstance(node, _OF_CODE):
+        if isinstance(node, _SKIPPED):
             continue
         waiting += ast.iter_child_nodes(node)
         for each in _formatted(node):

@@ -74,7 +74,7 @@ def known(value: Any) -> AbstractValue:
 
 
 def is_tensor(value: Any) -> bool:
-    """Whether a value is a tensor, a composite one, or a variable of TensorFlow or Keras."""
+    """Returns whether a value is a tensor, also composite, or a variable of TensorFlow or Keras."""
     return issubclass(type(value), _TENSORS) or is_variable(value)
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import linecache
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from nbfn import _tensorflow
-from nbfn.code import plain_function
 from nbfn.functions.calls.placement import run
 from nbfn.functions.calls.record import clock
 from nbfn.functions.checking.check import trial_of
@@ -17,7 +15,7 @@ from nbfn.functions.graphs.operations import graph_of_concrete
 from nbfn.functions.graphs.times import GraphTimes, graph_times
 from nbfn.functions.inside.instrument import Instrument
 from nbfn.functions.inside.origin import OperationOrigin, Origins
-from nbfn.functions.traced.function import function as traced
+from nbfn.functions.traced.function import copy_of
 from nbfn.site import Site
 from nbfn.text import count, cut, percent
 
@@ -102,20 +100,17 @@ def lines(function: Any, *args: Any, **kwargs: Any) -> LineTimes:
     """
     function = getattr(function, "function", None) or function  # of an observer
     if hasattr(function, "python_function") and not hasattr(function, "recorder"):
-        owner = _tensorflow.method_owner(function)
-        args = args if owner is None else (owner, *args)
-        function = traced(plain_function(function.python_function))
+        function, owner = copy_of(function)
+        args = (*owner, *args)
     origins = Origins(lines.__code__)
 
     def listen(made: _tensorflow.NewOperation) -> None:
         origins.of(made)
 
     instrument = Instrument(listen)
-    trial = trial_of(function, args, kwargs)
-    with contextlib.ExitStack() as stack:
-        stack.callback(trial.put_back)
-        stack.enter_context(instrument.attached())
-        concrete, _, error = trial.serve(instrument.function(function))
+    with trial_of(function, args, kwargs) as trial, instrument.attached():
+        concrete = trial.traced(instrument.function(function))
+        error = trial.serve(concrete)
         if error is not None:
             raise error
         trial.put_back()

@@ -44,7 +44,7 @@ class Given:
 
     @property
     def key(self) -> Key:
-        """The same as a trace's key."""
+        """The key of a trace for these specifications."""
         leaves: dict[str, TensorLeaf | ValueLeaf | Any] = {}
         for name, item in zip(self.names, self.items, strict=True):
             flat = tf.nest.flatten(item)

@@ -85,7 +85,7 @@ def extent_of(name: str, array: np.ndarray, at: tuple[int, ...] | None = None) -
 
 
 def _fits(at: tuple[int, ...] | None, shape: Sequence[int]) -> bool:
-    return at is not None and len(at) >= len(shape)
+    return at is not None and len(at) >= len(shape) and 0 not in shape
 
 
 def _within(at: Any, shape: Sequence[int]) -> tuple[int, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import re
 import threading
@@ -134,23 +133,28 @@ def failure_of(
     would consume what cannot be restored, such as elements of an iterator.
     """
     message = reason_of(error)
-    reason = _unsafe(function)
-    if reason is not None:
-        return Failure(function.label, None, (), 0, message, (reason,))
     node = _NODE.search(str(error))
     recorder = _Recorder(_base(node[1]) if node else None, failure_of.__code__)
     instrument = Instrument(recorder)
-    trial = trial_of(function, args, kwargs)
-    with contextlib.ExitStack() as stack:
-        stack.callback(trial.put_back)
-        stack.enter_context(instrument.attached())
-        concrete, _, again = trial.serve(instrument.function(function))
+    with trial_of(function, args, kwargs) as trial, instrument.attached():
+        concrete = trial.traced(instrument.function(function))
+        reason = _unsafe(concrete)
+        if reason is not None:
+            return Failure(function.label, None, (), 0, message, (reason,))
+        again = trial.serve(concrete)
     if again is None:
         notes = ("the call did not fail a second time", *_notes(concrete))
         return Failure(function.label, None, (), 0, message, notes)
     found = _found(recorder, again)
     if found is None:
-        return Failure(function.label, None, (), 0, message, ("it was not found again",))
+        return Failure(
+            function.label,
+            None,
+            (),
+            0,
+            message,
+            ("the repeated call failed at an operation that was not observed",),
+        )
     origin, given = found
     turn = recorder.turns[id(origin)]
     return Failure(
@@ -180,18 +184,14 @@ def reason_of(error: BaseException) -> str:
     return first_line(error)
 
 
-def _unsafe(function: Any) -> str | None:
-    """Returns why a call must not be repeated; None if it may be."""
-    trace = function.last_trace
-    concrete = None if trace is None else trace._concrete()
-    if concrete is None:
-        return None
+def _unsafe(concrete: Any) -> str | None:
+    """Returns why a call of a graph must not be repeated; None if it may be."""
     changed = _tensorflow.changing_resource_operations(concrete.graph)
     changed += _tensorflow.operations_outside(concrete.graph)
     if not changed:
         return None
     return (
-        "what it was given is not known: another call would change what cannot be put back "
+        "its inputs are not known: repeating the call would change what cannot be restored "
         f"({', '.join(changed)})"
     )
 
@@ -201,4 +201,4 @@ def _notes(concrete: Any) -> Iterator[str]:
     if random:
         yield f"these are values of another draw of random numbers ({', '.join(random)})"
     if _tensorflow.assigns(concrete.graph):
-        yield "variables had the values that the failed call has left"
+        yield "variables had the values that the failed call left"

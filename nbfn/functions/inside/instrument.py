@@ -31,7 +31,7 @@ class Instrument:
     def __init__(self, listener: _tensorflow.Listener) -> None:
         if not _tensorflow.CAN_LISTEN:
             raise CannotLookInsideError(
-                f"TensorFlow {tf.__version__} does not say which operations are made, so nbfn "
+                f"TensorFlow {tf.__version__} does not report new operations, so nbfn "
                 "cannot look inside of a graph; tf.debugging.enable_check_numerics() may help"
             )
         self._heard_graphs: set[str] = set()
@@ -50,15 +50,12 @@ class Instrument:
 
     def call(self, function: Any, args: Any, kwargs: Any) -> Any:
         """Calls a function and those it calls: eagerly, or in the graph that is being made."""
-        values, given = args, kwargs
-        if function.converts:
-            values, given = function._converted(args, kwargs)
+        specs, args, kwargs = function.prepared(args, kwargs)
         with self.attached():
             made = self.function(function)
-            if function._pattern is None:
-                return made(*values, **given)
-            specs, values, given = function._pattern.match(function, values, given)
-            return made.get_concrete_function(*specs, **given)(*values, **given)
+            if specs is args:
+                return made(*args, **kwargs)
+            return made.get_concrete_function(*specs, **kwargs)(*args, **kwargs)
 
     @contextlib.contextmanager
     def attached(self, eagerly: bool = False) -> Iterator[None]:
@@ -69,8 +66,8 @@ class Instrument:
         before, _here.instrument = _here.instrument, self
         try:
             with (
-                # With `eagerly` the stance is taken already. It may have been by an earlier cell,
-                # in another context, where a context variable set here could not be reset.
+                # With `eagerly` a stance's block has set the context variable already, perhaps in
+                # an earlier cell, whose context is another one: it could not be reset here.
                 contextlib.nullcontext() if eagerly else stance.within("check_numerics"),
                 _tensorflow.traced_anew(but=_tensorflow.ScopedFunction),
                 self.listening() if eagerly else contextlib.nullcontext(),

@@ -19,7 +19,7 @@ from nbfn.functions.inside.extent import FINE, Extent, Health, extent_of, health
 from nbfn.functions.inside.origin import OperationOrigin, Origins
 
 MAX_FINDINGS = 20
-_PASSED_OVER = frozenset(
+_UNCHECKED = frozenset(
     {
         *("Const", "Placeholder", "PlaceholderWithDefault", "Identity", "IdentityN", "Reshape"),
         *("StopGradient", "PreventGradient", "ExpandDims", "Squeeze", "Shape", "ZerosLike"),
@@ -143,7 +143,7 @@ class Monitor:
         origin = self._origins.of(made)
         if made.operation is not None:
             self._looks.made(made.operation)
-        if made.type in _PASSED_OVER or (made.type in _CALLS and not _is_compiled(made)):
+        if made.type in _UNCHECKED or (made.type in _CALLS and not _is_compiled(made)):
             return None
         if any(each.dtype == tf.variant for each in made.inputs):
             return None  # it passes on elements of a list
@@ -175,7 +175,8 @@ class Monitor:
         *arrays: np.ndarray,
     ) -> Any:
         """Checks an execution; `arrays` are its results and inputs."""
-        self._executions[id(origin)] += 1
+        if origin.name:  # an eager origin dies with its tensors, and its id is used again
+            self._executions[id(origin)] += 1
         for array in arrays[:number]:
             health = health_of(array)
             if health is not FINE and id(origin) not in self._seen:

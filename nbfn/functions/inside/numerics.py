@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -79,11 +78,9 @@ def numerics(function: Recorded, args: Sequence[Any], kwargs: Mapping[str, Any])
     """
     monitor = Monitor(numerics.__code__)
     instrument = Instrument(monitor)
-    trial = trial_of(function, args, kwargs)
-    with contextlib.ExitStack() as stack:
-        stack.callback(trial.put_back)
-        stack.enter_context(instrument.attached())
-        concrete, _, error = trial.serve(instrument.function(function))
+    with trial_of(function, args, kwargs) as trial, instrument.attached():
+        concrete = trial.traced(instrument.function(function))
+        error = trial.serve(concrete)
     notes = [*_given(function, args, kwargs), *_notes(function, instrument, concrete, error)]
     return Numerics(function.label, tuple(monitor.findings), monitor.operations, tuple(notes))
 
@@ -109,7 +106,8 @@ def _notes(
         yield f"the call raised {type(error).__name__} ({reason_of(error)}), and ended there"
     if function._jit_compile:
         yield (
-            "it ran without XLA, which is not seen into: compiled, numbers may be rounded otherwise"
+            "it ran without XLA, whose operations cannot be observed; compiled code may round "
+            "differently"
         )
     for name in instrument.hidden_in(concrete.graph):
         yield f"`{name}` was traced before, and nbfn could not trace it again to look into it"
@@ -123,5 +121,6 @@ def _notes(
     resources += _tensorflow.operations_outside(concrete.graph)
     if resources:
         yield (
-            f"it does what was not put back, and the next call does again ({', '.join(resources)})"
+            "it changes what cannot be restored, and the next call changes it again "
+            f"({', '.join(resources)})"
         )

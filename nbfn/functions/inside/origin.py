@@ -30,7 +30,7 @@ class OperationOrigin:
         inputs: The user's name for each of its inputs.
         is_gradient: Whether it computes a gradient.
         asked_at: For a gradient, where it was requested.
-        is_librarys: Whether a library such as Keras, which the line calls, made it.
+        is_in_library: Whether a library such as Keras, which the line calls, made it.
     """
 
     type: str
@@ -39,7 +39,7 @@ class OperationOrigin:
     inputs: tuple[str, ...] = ()
     is_gradient: bool = False
     asked_at: Spot = NOWHERE
-    is_librarys: bool = False
+    is_in_library: bool = False
 
     @property
     def where(self) -> str:
@@ -47,7 +47,7 @@ class OperationOrigin:
         if self.spot.site.file is None and self.name:
             return f"{'gradient in ' if self.is_gradient else ''}`{self.name}`"
         text = f", `{self.spot.text}`" if self.spot.text else ""
-        if self.is_librarys and self.name:
+        if self.is_in_library and self.name:
             text += f", in `{self.name}`"
         return f"{'gradient of ' if self.is_gradient else ''}{self.spot.site}{text}"
 
@@ -69,7 +69,7 @@ class Origins:
 
     def of(self, made: _tensorflow.NewOperation) -> OperationOrigin:
         """Returns the origin of a new operation."""
-        users, derived, is_gradient, is_librarys = None, None, False, False
+        users, derived, is_gradient, is_in_library = None, None, False, False
         for frame in frames(made.frame, self._until):
             if derived is None:
                 derived = _tensorflow.differentiated(frame)
@@ -80,16 +80,16 @@ class Origins:
                     # A custom gradient has a user line of its own.
                     is_gradient = any(map(_tensorflow.makes_gradients, frames(frame, self._until)))
                 break
-            is_librarys |= derived is None and is_of_library(frame)
+            is_in_library |= derived is None and is_of_library(frame)
         spot = NOWHERE if users is None else spot_of(users)
         name = "" if made.operation is None else str(made.operation.name)
         origin = OperationOrigin(made.type, name, spot, (), is_gradient)
-        origin.is_librarys = is_librarys and users is not None
+        origin.is_in_library = is_in_library and users is not None
         known = None if derived is None else self._differentiated(derived)
         if is_gradient:
             origin.asked_at = spot
         if known is not None:
-            origin.spot, origin.is_librarys = known.spot, known.is_librarys
+            origin.spot, origin.is_in_library = known.spot, known.is_in_library
         origin.inputs = tuple(self._name(each, users, origin) for each in made.inputs)
         self._note(origin, made)
         return origin

@@ -25,7 +25,7 @@ from nbfn.functions.inside.extent import Extent, extent_of
 from nbfn.functions.inside.failure import reason_of
 from nbfn.functions.inside.instrument import Instrument
 from nbfn.functions.inside.origin import Origins
-from nbfn.functions.inside.words import is_user_frame, spot_of
+from nbfn.functions.inside.words import frames, is_user_frame, spot_of
 from nbfn.functions.recording.recorded import Recorded
 from nbfn.site import Site, site_of
 from nbfn.text import count, data_size
@@ -131,9 +131,7 @@ class _Collector:
 
     def __call__(self, made: _tensorflow.NewOperation) -> None:
         origin = self._origins.of(made)
-        frame: FrameType | None = made.frame
-        while frame is not None and not is_user_frame(frame):
-            frame = frame.f_back
+        frame = next(filter(is_user_frame, frames(made.frame)), None)
         # While AutoGraph builds a loop or branch, names have the values of its last part.
         if frame is not None and not spot_of(frame).is_statement:
             self.look_into(frame)
@@ -214,7 +212,7 @@ def values(
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
     names: Sequence[str] = (),
-    lines: Sequence[int] = (),
+    line: int | Sequence[int] = (),
 ) -> Values:
     """Makes a call and records intermediate values; everything is restored afterwards.
 
@@ -223,22 +221,19 @@ def values(
         args: The positional arguments of the call, optionally followed by names.
         kwargs: The keyword arguments.
         names: The names whose values are recorded; all if neither names nor lines are given.
-        lines: The lines whose values are recorded, including subexpressions.
+        line: The line, or lines, whose values are recorded, including subexpressions.
 
     Raises:
         CheckError: If the arguments do not fit the function.
     """
     args, more = _parted(function, args, kwargs)
+    lines = (line,) if isinstance(line, int) else tuple(line)
     collector = _Collector((*names, *more), lines, values.__code__)
     instrument = Instrument(collector)
-    trial = trial_of(function, args, kwargs)
-    with contextlib.ExitStack() as stack:
-        stack.callback(trial.put_back)
-        stack.enter_context(instrument.attached())
+    with trial_of(function, args, kwargs) as trial, instrument.attached():
         with _looking_at_returns(collector):
-            made = instrument.function(function)
-            trial.traced(made)
-        _, _, error = trial.serve(made)
+            concrete = trial.traced(instrument.function(function))
+        error = trial.serve(concrete)
     found = [each for each in collector.found.values() if each.turns]
     found.sort(key=lambda each: (str(each.site.file), each.site.line or 0))
     notes = [] if error is None else [f"the call raised {type(error).__name__}: {reason_of(error)}"]

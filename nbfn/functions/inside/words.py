@@ -67,10 +67,10 @@ def is_user_frame(frame: FrameType) -> bool:
 def is_of_library(frame: FrameType) -> bool:
     """Returns whether a frame runs code of a package built on TensorFlow, such as Keras."""
     file = frame.f_code.co_filename
-    return is_installed(file) and not file.startswith(_BELOW)
+    return is_installed(file) and not file.startswith(_OWN_FOLDERS)
 
 
-_BELOW = tuple(os.path.dirname(str(each.__file__)) + os.sep for each in (tf, np, code))
+_OWN_FOLDERS = tuple(os.path.dirname(str(each.__file__)) + os.sep for each in (tf, np, code))
 
 
 def spot_of(frame: FrameType) -> Spot:

@@ -40,7 +40,7 @@ class Freed:
 
 def evict(function: Recorded, trace: Trace) -> bool:
     """Removes a trace from a function's cache; returns False if another thread has done so."""
-    concrete = trace._concrete()
+    concrete = trace.live_concrete()
     if concrete is None or not function.recorder.forget(trace, concrete):
         return False
     function.discard(concrete)

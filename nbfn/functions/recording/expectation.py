@@ -32,6 +32,7 @@ def expect_traces(*functions: Any, at_most: int = 1) -> WithBlock:
     """
     if not functions:
         raise TypeError("expect_traces needs at least one traced function")
+    functions = tuple({id(each): each for each in functions}.values())
     for function in functions:
         if not hasattr(function, "recorder"):
             raise TypeError(_misuse(function))

@@ -133,6 +133,6 @@ class Limit:
         warn(
             f"`{name}` was traced in {RETRACES} of its last {calls - self._needless[0] + 1} calls "
             f"only to find that what has changed makes no difference: {reasons(causes)}.\n"
-            "Let it be the same in all calls, or do not look for such changes: "
+            "Keep it the same in all calls, or ignore such changes: "
             'nbfn.function(…, on_stale="ignore")'
         )

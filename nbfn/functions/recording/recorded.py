@@ -26,7 +26,6 @@ class Recorded(Observed, Protocol):
     converts: tuple[Any, ...]
     checked_effects: bool
     pending_warning: str | None
-    _pattern: Any
 
     def look_up(self, args: Any, kwargs: Any) -> Any:
         """Looks a call up without tracing or running anything."""
@@ -61,4 +60,5 @@ class Recorded(Observed, Protocol):
     def discard(self, concrete: Any) -> None:
         """Removes a trace from the cache."""
 
-    def _converted(self, args: Any, kwargs: Any) -> tuple[Any, Any]: ...
+    def prepared(self, args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
+        """Returns what a call is traced for, and its arguments."""

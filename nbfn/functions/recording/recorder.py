@@ -104,7 +104,7 @@ class Recorder(Record):
         first_cause: The cause of its first trace.
         staleness: Detects what has changed since its traces were made.
         failures: Number of calls whose trace failed.
-        failed: The internal error for which the open calls are no longer recorded; None if there is
+        failed: The internal error after which open calls are not recorded; None if there is
             none.
         reference_expression: Returns the expression by which code can refer to the function.
         relaxing: The code with which the user can let one trace serve more calls; None for
@@ -322,7 +322,7 @@ class Recorder(Record):
             return None
         key = call.key_of(concrete.function_type)
         for trace in reversed(self.traces.values()):
-            known = trace._concrete()
+            known = trace.live_concrete()
             if (
                 known is not None
                 and trace.differs_in_state_alone(key, call.wanted.context)
@@ -401,9 +401,7 @@ class Recorder(Record):
             call.added += 1
             call.trace_seconds += trace.trace_seconds
         if retrace is not None:
-            self.retrace_count += 1
-            self.retraces_made += 1
-            self.retraces.append(retrace)
+            self.note_retrace(retrace)
 
     def _warn(self, retrace: Retrace) -> None:
         if self.warns:

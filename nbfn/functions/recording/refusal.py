@@ -24,7 +24,7 @@ class RetraceError(RefusedError):
 
 
 class StaleTraceError(RefusedError):
-    """What the trace of a call has baked in has changed, and ``on_stale`` is ``"raise"``."""
+    """The trace of a call is stale, and ``on_stale`` is ``"raise"``."""
 
 
 class EndlessTraceError(RefusedError, RecursionError):

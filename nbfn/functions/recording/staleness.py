@@ -45,7 +45,7 @@ class Staleness:
             advice: What else to do about it.
 
         Raises:
-            StaleTraceError: If it is stale, and the guards say ``on_stale="raise"``.
+            StaleTraceError: If it is stale, and `on_stale` is ``"raise"``.
         """
         if objects is None:
             place = trace.number, self._guards.state

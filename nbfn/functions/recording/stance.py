@@ -50,7 +50,7 @@ def checked(name: str) -> Stance:
 
 
 def stance(name: str, *functions: Any) -> WithBlock:
-    """A with-block in which calls of traced functions take a stance.
+    """Returns a with-block that applies a stance to calls of traced functions.
 
     Args:
         name: ``"default"``: trace when needed. ``"fail_on_retrace"``: a call that would retrace
@@ -70,11 +70,11 @@ def stance(name: str, *functions: Any) -> WithBlock:
             raise TypeError(f"expected a traced function, found {type(function).__name__}")
     ids = frozenset(function.id for function in functions)
     names = "".join(f", {function.label}" for function in functions)
-    return WithBlock(f'nbfn.stance("{name}"{names})', lambda: _taken(wanted, ids))
+    return WithBlock(f'nbfn.stance("{name}"{names})', lambda: _applied(wanted, ids))
 
 
 @contextmanager
-def _taken(wanted: Stance, functions: frozenset[str]) -> Iterator[None]:
+def _applied(wanted: Stance, functions: frozenset[str]) -> Iterator[None]:
     everywhere = blocks.get(wanted, nullcontext) if not functions else nullcontext
     with within(wanted, functions), everywhere():
         yield

@@ -13,7 +13,7 @@ from nbfn.site import Site
 _MAX_CHARACTERS = 300_000
 
 _METHODS = ("", ".explain", ".run", ".values")
-"""What the call may be of; the first is the function itself."""
+"""Suffixes of the callee: the function, or a method with the same arguments."""
 
 
 def rewritten_call(

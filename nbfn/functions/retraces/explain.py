@@ -240,11 +240,14 @@ def _describe(path: str, code: str, old: Key, new: Key) -> Cause:
     before, after = old.leaves.get(path), new.leaves.get(path)
     if path.startswith(INTERNAL):
         return Cause(code, f"the loop was over {before}, is over {after}")
-    both_tensors = isinstance(before, TensorLeaf) and isinstance(after, TensorLeaf)
     if code == "alias":
         sentence = f"`{path}`: the same variable is passed for other parameters than before"
         return Cause("alias", sentence, path)
     if isinstance(before, TensorLeaf) and isinstance(after, TensorLeaf):
+        if code == "python_type":
+            return _cause(
+                code, path, "kind of tensor", str(before), str(after), _number(before, after)
+            )
         if code == "dtype":
             return _cause(code, path, "dtype", str(before.dtype), str(after.dtype))
         if code == "shape":
@@ -258,7 +261,7 @@ def _describe(path: str, code: str, old: Key, new: Key) -> Cause:
         if code == "structure":
             return _cause(code, path, *_of_specs(before.spec, after.spec))
     if isinstance(before, ValueLeaf) and isinstance(after, ValueLeaf) and code == "python_value":
-        kind: Kind = "field" if after.in_spec else _number(before, after)
+        kind = "field" if after.in_spec else _number(before, after)
         return _cause(code, path, "Python value", before.text, after.text, kind)
     if code == "structure":
         was = old.containers.get(path) or str(before or "absent")
@@ -272,9 +275,7 @@ def _describe(path: str, code: str, old: Key, new: Key) -> Cause:
         code_alone = before.type_name == after.type_name == "function"
         return Cause(code, sentence, path, was, now, kind="function" if code_alone else None)
     what = "kind of argument"
-    if code == "python_type" and both_tensors:
-        what = "kind of tensor"
-    elif code == "python_type" and isinstance(before, ValueLeaf) and isinstance(after, ValueLeaf):
+    if code == "python_type" and isinstance(before, ValueLeaf) and isinstance(after, ValueLeaf):
         what = "Python type"
     return _cause(code, path, what, str(before), str(after), _number(before, after))
 

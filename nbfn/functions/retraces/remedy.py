@@ -120,10 +120,10 @@ _SEED = (
     "serves every seed"
 )
 _RECURSION = (
-    "Loop with `while` in place of the recursion if it goes deep: {paths} must be Python's to end "
-    "it, so that each value has a trace of its own"
+    "Loop with `while` in place of the recursion if it goes deep: it ends only if {paths} are "
+    "Python numbers, so that each value has a trace of its own"
 )
-_ANOTHER_VARIABLE = "Assign to {paths}, as in {path}.assign(…), in place of making another"
+_ANOTHER_VARIABLE = "Assign to {paths}, as in {path}.assign(…), instead of making a new variable"
 _SEQUENCE = (
     "Pass `{path}` always with the same length, as {old}: pad it; or pass one tensor, "
     "tf.stack({path}), whose first dimension may differ"

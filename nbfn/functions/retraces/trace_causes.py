@@ -15,8 +15,6 @@ from nbfn.text import sizes
 if TYPE_CHECKING:
     from nbfn.functions.traces.trace import Trace
 
-Causes = tuple[tuple[Cause, ...], tuple["Trace", ...]]
-
 FIRST = Cause("first_trace", "first call")
 VARIABLE_CREATION = Cause("variable_creation", "first call: traced once to create its variables")
 EMPTY = Cause("evicted", "the cache was empty: its traces were evicted")

@@ -19,6 +19,7 @@ import tensorflow as tf
 from nbfn import _tensorflow
 from nbfn.functions.effects.values import is_tensor, is_variable
 from nbfn.functions.segments.text import RESULT
+from nbfn.text import with_article
 
 _CONSTANTS = (
     *(bool, int, float, complex, str, bytes, type(None), range, slice, type(...)),
@@ -134,7 +135,7 @@ class OutputContract:
             self._alive.extend((left, made))
         number, earlier = self._numbers[id(left)]
         if not (isinstance(left, _CONSTANTS) or _is_same(made, earlier)):
-            raise _broken(name, "as the object of another name, which a value has decided")
+            raise _broken(name, "as the object of another name, depending on a value")
         return number
 
     def _build(self, name: str, made: Any, left: Any) -> Build:
@@ -144,7 +145,7 @@ class OutputContract:
                 return _of_argument(path)
         # Which object Python returned may depend on a value, as in `if norm < limit`.
         if paths and made is not left:
-            raise _broken(name, "as an object that was there, which a value has decided")
+            raise _broken(name, "as an existing object, depending on a value")
         if isinstance(left, tf.GradientTape):
             return _spent_tape
         if is_tensor(made) and is_tensor(left) and not is_variable(left):
@@ -152,13 +153,13 @@ class OutputContract:
         if made is left and (is_tensor(left) or not isinstance(left, _CONSTANTS + _CONTAINERS)):
             return _object(name, left)
         if made is left and isinstance(left, _CONTAINERS) and not _is_constant(left):
-            raise _broken(name, "as an object that was there")
+            raise _broken(name, "as an existing object")
         if is_tensor(made) or is_tensor(left) or type(made) is not type(left):
             raise _broken(name, f"as {_a(left)}")
         if isinstance(left, _CONSTANTS):
             # By text, too: 0.0 equals -0.0.
             if made is not left and not (made == left and repr(made) == repr(left)):
-                raise _broken(name, f"as {left!r}, and a graph as {made!r}")
+                raise _broken(name, f"as {left!r}, where a graph gives {made!r}")
             return lambda *_: left
         if isinstance(left, _CONTAINERS):
             return self._container(name, made, left)
@@ -169,7 +170,7 @@ class OutputContract:
         if not (isinstance(made, tf.Tensor) if is_plain else type(made) is type(left)):
             raise _broken(name, f"as {_a(left)}")
         if getattr(made, "dtype", None) != getattr(left, "dtype", None):
-            raise _broken(name, f"as {left.dtype.name}, and a graph as {made.dtype.name}")
+            raise _broken(name, f"as {left.dtype.name}, where a graph gives {made.dtype.name}")
         if is_plain and not left.shape.is_compatible_with(made.shape):
             raise _broken(name, "with another shape than a graph")
         if is_plain and left.dtype in (tf.resource, tf.variant):
@@ -267,5 +268,4 @@ def _a(value: Any) -> str:
         return "a NumPy array"
     if isinstance(value, np.generic):
         return f"a NumPy {type(value).__name__}"
-    name = type(value).__name__
-    return f"{'an' if name[:1].lower() in 'aeio' else 'a'} {name}"
+    return with_article(type(value).__name__)

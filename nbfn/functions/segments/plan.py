@@ -106,7 +106,7 @@ class Plan:
 
     def is_all(self, statements: Sequence[Statement]) -> bool:
         """Returns whether these are the whole cell, except imports and displayed names."""
-        body = {each for each in self.cell.blocks[0] if not _is_trifle(each)}
+        body = {each for each in self.cell.blocks[0] if not _is_negligible(each)}
         return bool(body) and body.issubset(statements)
 
     def is_to_be_traced(self, segment: Segment) -> bool:
@@ -157,7 +157,7 @@ class Plan:
         statements[-1].becomes_python(reason, namespace)
 
 
-def _is_trifle(statement: Statement) -> bool:
+def _is_negligible(statement: Statement) -> bool:
     node = statement.node
     if isinstance(node, ast.Import | ast.ImportFrom | ast.Pass):
         return True

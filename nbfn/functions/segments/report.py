@@ -100,4 +100,4 @@ def _reason(statement: Statement, plan: Plan) -> str:
                 return "needs a new trace at each run"
             if segment.times.runs:
                 return "is too short for a graph to be faster"
-    return "runs eagerly, as its stance asks" if plan.is_eager else "has not run"
+    return "runs eagerly, because of its stance" if plan.is_eager else "has not run"

@@ -308,7 +308,7 @@ def _arrays(arguments: Mapping[str, Any]) -> tuple[str, ...]:
 def _is_array(value: Any) -> bool:
     if isinstance(value, list | tuple | dict):
         return any(map(_is_array, value.values() if isinstance(value, dict) else value))
-    return isinstance(value, np.ndarray)
+    return isinstance(value, np.ndarray | np.generic)
 
 
 @contextlib.contextmanager

@@ -106,7 +106,7 @@ class Cover:
         ):
             changed = list(flat)
             for i in self.converted:
-                changed[i] = tf.TensorSpec((), dtypes[flat[i].dtype])
+                changed[i] = tf.TensorSpec((), dtypes.get(flat[i].dtype, flat[i].dtype))
             args, kwargs = tf.nest.pack_sequence_as((self.args, self.kwargs), changed)
             yield Cover(args, kwargs, self.numbers, self.converted)
 
@@ -176,28 +176,28 @@ def _replaced(path: str, value: Any, known: dict[str, Any]) -> Any:
     return value
 
 
-def cover(signatures: Sequence[Any], numbers: Sequence[int]) -> Cover:
-    """Finds the least general signature that covers the newest signature and similar ones.
+def cover(traces: Sequence[Trace]) -> Cover:
+    """Finds the least general signature that covers the newest trace and similar ones.
 
-    Signatures are similar if they only differ in shapes of tensors and values of Python numbers.
+    Traces are similar if they only differ in shapes of tensors and values of Python numbers.
 
     Args:
-        signatures: The `signature_of` of each trace, oldest first.
-        numbers: The number of each trace.
+        traces: The traces, oldest first.
 
     Raises:
         RelaxError: If there is no trace yet.
     """
-    if not signatures:
+    if not traces:
         raise RelaxError("there is no trace to relax yet; call the function first")
+    signatures = list(map(signature_of, traces))
     newest = signatures[-1]
     general = tf.nest.flatten(newest, expand_composites=False)
     covered = []
-    for signature, number in zip(signatures, numbers, strict=True):
+    for trace, signature in zip(traces, signatures, strict=True):
         merged = _merge(general, newest, signature)
         if merged is not None:
             general = merged
-            covered.append(number)
+            covered.append(trace.number)
     converted = tuple(i for i, item in enumerate(general) if isinstance(item, NumberSpec))
     for i in converted:
         general[i] = tf.TensorSpec((), general[i].dtype)

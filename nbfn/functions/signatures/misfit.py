@@ -19,7 +19,12 @@ The arguments follow after "Received args:".
 """
 
 
-def plain_misfit(function: Any, args: Any, kwargs: Any, error: TypeError) -> SignatureError | None:
+def clearer_error(function: Any, args: Any, kwargs: Any, error: TypeError) -> SignatureError | None:
+    """Returns a clearer error about arguments; None if the error is about something else."""
+    return _misfit(function, args, kwargs, error) or _refusal(function, args, kwargs, error)
+
+
+def _misfit(function: Any, args: Any, kwargs: Any, error: TypeError) -> SignatureError | None:
     """Replaces TensorFlow's error, which quotes every argument in full.
 
     Returns:
@@ -36,7 +41,7 @@ _UNHASHABLE = "Could not generate a generic TraceType"
 """The beginning of TensorFlow's error for a value without a hash (TensorFlow 2.21)."""
 
 
-def plain_refusal(function: Any, args: Any, kwargs: Any, error: TypeError) -> SignatureError | None:
+def _refusal(function: Any, args: Any, kwargs: Any, error: TypeError) -> SignatureError | None:
     """Replaces TensorFlow's error for an unhashable argument, which quotes it in full.
 
     Returns:

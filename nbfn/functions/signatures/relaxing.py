@@ -41,7 +41,7 @@ def _relaxing(function: Recorded) -> str | None:
 
 def _general(function: Recorded) -> Cover:
     usable = _usable(function)
-    return cover(list(map(signature_of, usable)), [trace.number for trace in usable])
+    return cover(usable)
 
 
 def relax(function: Recorded) -> Trace:
@@ -62,7 +62,7 @@ def relax(function: Recorded) -> Trace:
     general.mark(relaxed)
     creation = [trace for trace in function.traces if not trace.serves_calls]
     for trace in [*creation, *covered]:
-        if trace._concrete() is not concrete:
+        if trace.live_concrete() is not concrete:
             evict(function, trace)
     function.recorder.settle(relaxed)
     relaxed.relaxed_at = relaxed.hits
@@ -88,7 +88,7 @@ def renew(function: Recorded) -> tuple[Trace, ...]:
     made = []
     for trace in function.traces:
         causes = recorder.staleness.since(trace)
-        concrete = trace._concrete()
+        concrete = trace.live_concrete()
         if not causes or concrete is None:
             continue
         if trace.serves_calls:

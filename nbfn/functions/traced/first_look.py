@@ -96,8 +96,8 @@ def _of_draws(ops: list[Any]) -> str:
     shown = [str(line) for line in lines[:_MAX_LINES]]
     where = f"lines {join(shown)}: " if len(shown) > 1 else f"line {join(shown)}: " * bool(shown)
     return (
-        f"{where}{len(ops)} draws with the same seed come out equal, as each counts from its "
-        "beginning. Give each another seed=, or draw from one tf.random.Generator"
+        f"{where}{len(ops)} draws with the same seed are equal, as each operation has its "
+        "own counter. Give each its own seed=, or draw from one tf.random.Generator"
     )
 
 

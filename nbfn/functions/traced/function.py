@@ -10,8 +10,10 @@ from collections.abc import Callable
 from typing import Any, cast, overload
 
 from nbfn import _tensorflow
+from nbfn.code import plain_function
 from nbfn.functions.guards import OnStale
 from nbfn.functions.recording.limit import OnLimit
+from nbfn.functions.recording.registry import delist
 from nbfn.functions.signatures.pattern import read_signature
 from nbfn.functions.traced.options import Options
 from nbfn.functions.traced.traced_function import TracedFunction
@@ -115,6 +117,18 @@ def function(
     traced.start_recording(settings)
     traced.options = {**own, **options}
     return traced
+
+
+def copy_of(original: Any) -> tuple[TracedFunction, tuple[Any, ...]]:
+    """Makes a traced function of the Python of a ``tf.function``, which the session does not list.
+
+    Returns:
+        The function, and the arguments that come first: the instance of a method.
+    """
+    made = function(plain_function(original.python_function))
+    delist(made)
+    owner = _tensorflow.method_owner(original)
+    return made, () if owner is None else (owner,)
 
 
 def _by_name(args: tuple[Any, ...]) -> dict[str, Any]:

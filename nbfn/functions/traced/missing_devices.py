@@ -35,7 +35,7 @@ def missing_devices(requested: Iterable[str]) -> Iterator[tuple[str, str]]:
             yield (
                 device,
                 f"the device {spec.device_type}:{index} is requested but does not exist, "
-                f"so this runs elsewhere. There is {listed}",
+                f"so this runs elsewhere. Available: {listed}",
             )
 
 

@@ -41,7 +41,7 @@ from nbfn.functions.retraces.call_text import rewritten_call
 from nbfn.functions.retraces.definitions import define
 from nbfn.functions.signatures import relaxing
 from nbfn.functions.signatures.cover import Cover
-from nbfn.functions.signatures.misfit import plain_misfit, plain_refusal
+from nbfn.functions.signatures.misfit import clearer_error
 from nbfn.functions.signatures.pattern import (
     SignatureError,
     long_form,
@@ -238,10 +238,10 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         known = self._dispatch.find(args, kwargs, state, recorder.guards)
         if known is not None:
             return self._call_known(*known)
-        generation, started = self._dispatch.generation, time.perf_counter()
+        entries, started = self._dispatch.entries, time.perf_counter()
         result, trace = self._call_unknown(args, kwargs, state)
         if trace is not None:
-            self._dispatch.remember(self, trace, generation, args, kwargs, state)
+            self._dispatch.remember(self, trace, entries, args, kwargs, state)
         if self._jit_compile:
             self._compiled(args, kwargs, time.perf_counter() - started)
         return result
@@ -285,14 +285,14 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
                         self._trace_relaxed(host, args, kwargs)
                     result = _Base.__call__(host, *args, **kwargs)
             if call.trace is not None and not call.trace.hits:
-                call.trace.sample = sample_of(self, call.trace._concrete(), args, kwargs)
+                call.trace.sample = sample_of(self, call.trace.live_concrete(), args, kwargs)
             return result, None if call.added else call.trace
         except RunEagerly:
             calls.eager_depth += depth == calls.eager_depth
             return self._run_python(self.python_function, args, kwargs), None
         except TypeError as error:
             looked_up = call.trace is not None or call.missed_at  # then the arguments did fit
-            plain = None if looked_up else self._clearer_error(args, kwargs, error)
+            plain = None if looked_up else clearer_error(self, args, kwargs, error)
             if plain is None:
                 raise
             raise plain from None
@@ -319,11 +319,6 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             self._after_call(call)
             if self._settings.infer_signature_from_first_call and call.trace is not None:
                 self._pattern = self._pattern or pattern_of_call(self, args, kwargs)
-
-    def _clearer_error(self, args: Any, kwargs: Any, error: TypeError) -> SignatureError | None:
-        """Returns a clearer error about arguments; None if the error is about something else."""
-        misfit = plain_misfit(self, args, kwargs, error)
-        return misfit or plain_refusal(self, args, kwargs, error)
 
     def _after_call(self, call: Call) -> None:
         """Gives warnings that are due; evicts unusable traces and those beyond the limit."""
@@ -450,6 +445,30 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             args, kwargs = general.convert(args, kwargs)
         return args, kwargs
 
+    def prepared(self, args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
+        """Returns what a call is traced for, and its arguments.
+
+        Numbers are converted for relaxed signatures, and arguments as the input signature or its
+        pattern asks.
+
+        Returns:
+            The positional values or specifications to trace for, the positional arguments, and the
+            keyword arguments. The first two are the same object if nothing is specified.
+
+        Raises:
+            TypeError: If the arguments do not fit a pattern.
+        """
+        if self.converts:
+            args, kwargs = self._converted(args, kwargs)
+        if self._pattern is not None:
+            return self._pattern.match(self, args, kwargs)
+        signature = self.input_signature
+        if signature is None:
+            return args, args, kwargs
+        args, kwargs = _tensorflow.canonical(self, args, kwargs)
+        values = [_fit(spec, value) for spec, value in zip(signature, args, strict=False)]
+        return (), values, kwargs
+
     def _compiled(self, args: Any, kwargs: Any, seconds: float) -> None:
         """Records the shapes of a call that XLA has just compiled, if it has."""
         trace = self.recorder.last_trace
@@ -547,16 +566,19 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
     def _requested(self, call: Call, args: Any, kwargs: Any) -> Any:
         calls = this_thread.calls
         depth = len(calls)
+        host = self._of_state(args, kwargs, self.recorder.guards.state)
+        fresh = _tensorflow.initialization(host)
         try:
             self.recorder.begin(call)
             with call.interruption:
-                host = self._of_state(args, kwargs, self.recorder.guards.state)
                 return _Base.get_concrete_function(host, *args, **kwargs)
         except KeyboardInterrupt:
             self._drop_if_tracing(call)
             raise
         finally:
             del calls[depth:]
+            if fresh is not None and not call.added:
+                _tensorflow.restore_initialization(host, fresh)
             self.recorder.end(call)
 
     def _drop_if_tracing(self, call: Call) -> None:
@@ -602,10 +624,8 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         Raises:
             TypeError: If the arguments do not fit the function.
         """
-        if self.converts:
-            args, kwargs = self._converted(args, kwargs)
-        if self._pattern is not None:
-            args, _, kwargs = self._pattern.match(self, args, kwargs)
+        if self.input_signature is None:
+            args, _, kwargs = self.prepared(args, kwargs)
         try:
             inspect.signature(self.python_function).bind(*args, **kwargs)
         except TypeError as error:
@@ -615,7 +635,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         try:
             return explanation(self, args, kwargs)
         except TypeError as error:
-            raise self._clearer_error(args, kwargs, error) or error from None
+            raise clearer_error(self, args, kwargs, error) or error from None
 
     def look_up(self, args: Any, kwargs: Any) -> Any:
         """Looks a call up without tracing or running anything; see `_tensorflow.look_up`."""
@@ -664,7 +684,10 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         """
         found = self.numerics(*args, **kwargs) if numerics else None
         kept = self.values(*args, **kwargs) if values else None
-        concrete = self.get_concrete_function(*args, **kwargs)
+        specs, args, kwargs = self.prepared(args, kwargs)
+        if self.relaxed:
+            self._trace_relaxed(self, args, kwargs)
+        concrete = self.get_concrete_function(*specs, **kwargs)
         watched = run(concrete, args, kwargs, timed=metadata)
         self.recorder.placement = watched.placement
         name = self.recorder.reference_expression() or ""
@@ -716,8 +739,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         Raises:
             CheckError: If the arguments do not fit the function.
         """
-        lines = (line,) if isinstance(line, int) else tuple(line)
-        found = values(self, args, kwargs, names, lines)
+        found = values(self, args, kwargs, names, line)
         self.recorder.values = found.texts
         return found
 
@@ -845,6 +867,15 @@ def _is_object(value: Any) -> bool:
     return not isinstance(value, list | tuple | dict) or any(
         map(_is_object, value.values() if isinstance(value, dict) else value)
     )
+
+
+def _fit(spec: Any, value: Any) -> Any:
+    def leaf(each: Any, part: Any) -> Any:
+        if isinstance(each, tf.TensorSpec) and not tf.is_tensor(part):
+            return tf.convert_to_tensor(part, each.dtype)
+        return part
+
+    return tf.nest.map_structure(leaf, spec, value)
 
 
 def _invalidate(function: weakref.ReferenceType[TracedFunction]) -> None:

@@ -50,7 +50,7 @@ class TensorLeaf:
         return self.token == other.token or bool(other.spec.is_subtype_of(self.spec))
 
     def takes(self, leaf: Leaf) -> bool:
-        """Returns whether this number would be converted to a tensor."""
+        """Returns whether a leaf is a number that this tensor replaces after ``relax()``."""
         return (
             self.takes_numbers
             and isinstance(leaf, ValueLeaf)

@@ -41,7 +41,7 @@ class LateBuild:
 
     @property
     def advice(self) -> str:
-        """How to create its variables before."""
+        """The advice: how to create its variables before the call."""
         if not _is_optimizer(self.value):
             called = "the layer" if self.name is None else f"`{self.name}`"
             return f"Call {called} once before, so that its variables are there"

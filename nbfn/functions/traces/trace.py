@@ -117,7 +117,7 @@ class Trace:
         )
 
     def watch_guarded(self, references: Iterable[Callable[[], Any]], unusable: list[int]) -> None:
-        """Does the same for the objects that its code has read: its state needs them.
+        """Appends its number to `unusable` when an object that its code has read dies.
 
         Objects of an earlier state in which it served no longer count.
 
@@ -163,6 +163,10 @@ class Trace:
     def cell(self) -> Cell | None:
         """The cell that made it, if any."""
         return self.site.cell
+
+    def live_concrete(self) -> Any | None:
+        """Returns the ``ConcreteFunction``; None if the trace has left the cache."""
+        return self._concrete()
 
     @property
     def concrete_function(self) -> Any:

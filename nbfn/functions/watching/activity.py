@@ -146,6 +146,6 @@ def tracing_since(stack: Iterable[FrameType]) -> float | None:
 
 
 def lines(thread: int) -> Iterator[tuple[str, int]]:
-    """Yields the files and lines at which a thread is, innermost first, before AutoGraph."""
+    """Yields the files and lines at which a thread is, innermost first, in the user's source."""
     for at in map(_tensorflow.original, stack_of(thread)):
         yield at.file, at.line

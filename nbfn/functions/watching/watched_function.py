@@ -27,9 +27,8 @@ from nbfn.functions.recording.staleness import Staleness
 from nbfn.functions.retraces.explain import explain
 from nbfn.functions.retraces.remedy import Called, remedy_for
 from nbfn.functions.retraces.trace_causes import FIRST, causes_of
-from nbfn.functions.signatures.cover import Cover, cover, signature_of
-from nbfn.functions.traced.function import function
-from nbfn.functions.traced.traced_function import TracedFunction
+from nbfn.functions.signatures.cover import Cover, cover
+from nbfn.functions.traced.function import copy_of
 from nbfn.functions.traces.cause import Cause, Wanted
 from nbfn.functions.traces.context import here
 from nbfn.functions.traces.key import Key, key_of
@@ -168,21 +167,20 @@ class WatchedFunction(RecordView):
 
     def check(self, *args: Any, **kwargs: Any) -> Check:
         """Compares an eager run with a traced one; see `TracedFunction.check`."""
-        again, owner = self._traced_again()
+        again, owner = copy_of(self._alive())
         return check(again, (*owner, *args), kwargs)
 
     def numerics(self, *args: Any, **kwargs: Any) -> Numerics:
         """Finds where a call gives NaN or infinity; see `TracedFunction.numerics`."""
-        again, owner = self._traced_again()
+        again, owner = copy_of(self._alive())
         return replace(numerics(again, (*owner, *args), kwargs), function=self.label)
 
     def values(
         self, *args: Any, names: Sequence[str] = (), line: int | Sequence[int] = (), **kwargs: Any
     ) -> Values:
         """Records intermediate values of a call; see `TracedFunction.values`."""
-        again, owner = self._traced_again()
-        lines = (line,) if isinstance(line, int) else tuple(line)
-        return values(again, (*owner, *args), kwargs, names, lines)
+        again, owner = copy_of(self._alive())
+        return values(again, (*owner, *args), kwargs, names, line)
 
     def suggest(self) -> Cover:
         """Returns the least general signature that covers the newest trace and similar ones.
@@ -190,8 +188,7 @@ class WatchedFunction(RecordView):
         Raises:
             RelaxError: If there is no trace yet.
         """
-        traces = self.traces
-        return cover(list(map(signature_of, traces)), [trace.number for trace in traces])
+        return cover(self.traces)
 
     def __getattr__(self, name: str) -> Any:
         if name in _WOULD_CHANGE:
@@ -200,11 +197,6 @@ class WatchedFunction(RecordView):
                 "define it with @nbfn.function for that"
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def _traced_again(self) -> tuple[TracedFunction, tuple[Any, ...]]:
-        """Makes a traced function of the same Python, and the arguments that its owner adds."""
-        made = function(plain_function(self._alive().python_function))
-        return made, () if self.owner is None else (self.owner,)
 
     def _alive(self) -> Any:
         function = self._function()

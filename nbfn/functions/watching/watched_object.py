@@ -67,12 +67,12 @@ class WatchedObject(GroupView):
 
     @property
     def found(self) -> dict[str, Any]:
-        """Those that have been found so far, which may be asked for on any thread."""
+        """The observers found so far; safe to read on any thread."""
         return dict(self._names)
 
     @property
     def note(self) -> str:
-        """Why it has no functions, or is called no more; empty if there is nothing to say."""
+        """The reason why it has no functions, or that it was garbage-collected; else empty."""
         if self.object is None:
             return "it no longer exists; nothing but nbfn referred to it"
         if self._names:

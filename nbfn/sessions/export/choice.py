@@ -14,7 +14,7 @@ from typing import Any
 from nbfn.code import plain_function
 from nbfn.errors import NbfnError
 from nbfn.functions import Trace, TracedFunction
-from nbfn.functions.signatures.cover import RelaxError, cover, signature_of
+from nbfn.functions.signatures.cover import RelaxError, cover
 from nbfn.functions.signatures.sizes import advice_on_sizes
 from nbfn.functions.traces.cause import Cause
 from nbfn.functions.traces.key import Key, Leaf, ObjectLeaf, TensorLeaf, ValueLeaf
@@ -131,7 +131,7 @@ def _with_open_sizes(function: Subject, traces: Sequence[Trace]) -> list[tuple[K
         if all(_serves(trace.key, other.key) for other in traces):
             return [(trace.key, trace.concrete_function)]
     try:
-        general = cover(list(map(signature_of, traces)), [trace.number for trace in traces])
+        general = cover(traces)
         return [(newest.key, requested(function, *general.arguments))]
     except (RelaxError, NbfnError, TypeError, ValueError) as error:  # the code needs the sizes
         advice = advice_on_sizes(function.python_function, traces)

@@ -15,7 +15,7 @@ from nbfn.views.pages.times import milliseconds
 
 def _code(origin: OperationOrigin) -> str:
     text = origin.spot.text or origin.name or origin.type
-    within = f" (`{origin.name}`)" if origin.is_librarys else ""
+    within = f" (`{origin.name}`)" if origin.is_in_library else ""
     return f"{'gradient of ' if origin.is_gradient else ''}`{text}`{within}"
 
 

@@ -21,7 +21,7 @@ from tests.harness.messages import raises, warns
 
 def cheap(f: Any) -> int:
     """How many cheap keys a function has."""
-    return len(f._dispatch._entries)
+    return len(f._dispatch.entries)
 
 
 def test_a_repeated_call_takes_the_cheap_way(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -354,3 +354,22 @@ def test_an_iterator_takes_the_short_way(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.undo()
     assert step(iter(tf.data.Dataset.from_tensors(1.5))).dtype == tf.float32
     assert len(step.traces) == 2
+
+
+def test_keys_of_dicts_that_are_equal_and_differ_in_type() -> None:
+    f = nbfn.function(lambda d: [str(key) for key in d])
+    x = tf.ones([])
+    for _ in range(2):
+        for key in (1, True, 1.0):
+            assert [each.numpy().decode() for each in f({key: x})] == [str(key)]
+    assert len(f.traces) == 3
+
+
+def test_a_call_that_began_before_a_change_of_the_cache_adds_no_entry() -> None:
+    f = nbfn.function(lambda x: x + 1.0)
+    f(tf.ones([2]))
+    entries = f._dispatch.entries
+    trace = f.traces[0]
+    f.evict(trace)
+    f._dispatch.remember(f, trace, entries, (tf.ones([2]),), {}, f.recorder.guards.state)
+    assert not f._dispatch.entries

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import collections
 import logging
+import math
 import random
+import warnings
 
 import keras
 import numpy as np
@@ -465,3 +467,14 @@ def test_keras_optimizers_seed_generators_and_moving_statistics_are_put_back() -
     assert report.variables >= len(values)
     after = [v.numpy() for v in [*model.variables, *optimizer.variables]]
     assert all(np.array_equal(a, b) for a, b in zip(values, after, strict=True))
+
+
+def test_nan_in_one_of_two_results_gives_no_warning() -> None:
+    @nbfn.function
+    def f(x):
+        return x if tf.inside_function() else x * math.nan
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "differs in 2 of 2 elements" in f.check(tf.ones([2])).differences[0].sentence
+        assert "nan" in f.check(tf.ones([])).differences[0].sentence

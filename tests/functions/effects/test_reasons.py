@@ -25,6 +25,12 @@ class Box:
     def __getitem__(self, key):
         seen.append(1)
         return x
+log = tf.constant(0.0)
+def matches(z):
+    match seen:
+        case [*log]:
+            log.append(z)
+    return z
 box = Box(); symbolic = tf.keras.Input((2,)); model = tf.keras.Model(symbolic, plain(symbolic))
 def helper(z):
     seen.append(1)
@@ -87,6 +93,7 @@ def tries(z):
         ("seen.append(x)", "calls seen.append()"),
         ("seen += [x]", "changes `seen` in place"),
         ("helper(x);", "`helper` calls seen.append()"),
+        ("matches(x);", "`matches` calls log.append()"),
         ("tf.map_fn(helper, x);", "`helper` calls seen.append()"),
         ("functools.partial(helper, x)();", "`helper` calls seen.append()"),
         ("x + box.kept;", "`kept` calls seen.append()"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import math
 import pdb
 
 import numpy as np
@@ -11,7 +12,7 @@ import tensorflow as tf
 
 import nbfn
 from nbfn import nn
-from nbfn.functions.postmortem import failure_in
+from nbfn.functions.postmortem import failure_in, seconds_of
 from tests.functions.inside.planted import line_of
 from tests.harness.messages import raises
 
@@ -159,7 +160,7 @@ def test_the_line_is_found(fault) -> None:
         (in_loop, "`table[i + 1]` was given"),
         (in_loop, "in execution 3"),
         (assertion, "`x` float32[3]: 1, 2, 7"),
-        (after_assignment, "variables had the values that the failed call has left"),
+        (after_assignment, "variables had the values that the failed call left"),
     ],
 )  # fmt: skip
 def test_what_is_said(fault, said) -> None:
@@ -188,8 +189,22 @@ def test_what_cannot_be_put_back_is_not_run_again() -> None:
 
     elements = iter(tf.data.Dataset.from_tensor_slices([5, 1, 2]))
     failure = failure_in(error_of(step, elements))
-    assert "cannot be put back" in failure.sentence
+    assert "cannot be restored" in failure.sentence
     assert next(elements).numpy() == 1
+
+
+def test_a_tf_function_that_consumes_an_iterator_is_not_run_again() -> None:
+    @tf.function
+    def step(elements):
+        return tf.gather(table, tf.cast(next(elements), tf.int32))
+
+    elements = iter(tf.data.Dataset.from_tensor_slices([5, 1, 2]))
+    error = error_of(step, elements)
+    assert seconds_of(error) == math.inf  # nothing is known of its calls
+    assert "cannot be restored" in failure_in(error).sentence
+    assert next(elements).numpy() == 1
+    assert step not in nbfn.session().functions
+    assert "step" not in str(nbfn.session().functions)
 
 
 @pytest.mark.parametrize("effect", [tf.print, lambda x: tf.py_function(print, [x], [])])
@@ -201,7 +216,7 @@ def test_what_is_seen_outside_is_not_done_again(effect, capfd) -> None:
 
     error = error_of(step, values)
     capfd.readouterr()
-    assert "cannot be put back" in failure_in(error).sentence
+    assert "cannot be restored" in failure_in(error).sentence
     assert "7" not in "".join(capfd.readouterr())
 
 

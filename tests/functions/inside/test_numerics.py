@@ -238,3 +238,8 @@ def test_a_function_that_cannot_be_traced_again_is_named(monkeypatch) -> None:
 def test_a_sum_that_overflows_is_of_finite_numbers() -> None:
     function = nbfn.function(lambda x: tf.square(x))
     assert function.numerics(tf.fill([10], 1e19)).ok
+
+
+def test_an_operand_without_elements() -> None:
+    found = nbfn.function(lambda x: tf.reduce_mean(x, 1, keepdims=True)).numerics(tf.zeros([2, 0]))
+    assert [each.kind for each in found.findings] == ["nan"]

@@ -132,3 +132,9 @@ def test_expect_traces_lets_the_blocks_own_error_pass_and_refuses_bad_arguments(
             pass
     with raises(ValueError), nbfn.expect_traces(f, at_most=-1):
         pass
+
+
+def test_a_function_that_is_given_twice_is_counted_once() -> None:
+    f = nbfn.function(lambda x: x)
+    with nbfn.expect_traces(f, f, at_most=1):
+        f(1)

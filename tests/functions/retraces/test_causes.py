@@ -287,7 +287,7 @@ def test_the_remedies_of_several_causes_are_short() -> None:
     assert "; and 4 more. " in repr(retrace)
     assert retrace.remedy.sentence == (
         "Pass `a`, `b`, `c` and 2 more as arguments, or keep each in a tf.Variable that you assign "
-        "to; then assign to `u` and `w`, as in u.assign(…), in place of making another"
+        "to; then assign to `u` and `w`, as in u.assign(…), instead of making a new variable"
     )
     model, other = Thing(), Thing()
     g = nbfn.function(lambda x, y: 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 SETUP = """
-rate = 0.1; i = 1; v = tf.Variable([1.0, 2.0])
+rate = 0.1; i = 1; s = tf.constant(2.0); v = tf.Variable([1.0, 2.0])
 def kind(n): return n * x if isinstance(n, int) else x
 def double(n): return n * n
 """
@@ -18,6 +18,7 @@ def double(n): return n * n
         ("y = kind(i)", "i += 1"),
         ("y = x * double(i)", "i += 100_000"),
         ("y = x * i / 3\nz = tf.range(i)", "i += 1"),
+        ("y = s * 3\nz = x * s", "s = np.float32(s)"),
         ("y = x * rate if rate > 0.05 else x", "rate = rate / 2"),
         ("y = x + i // 2", "i += 1"),
         ("y = x * i\nz = i", "i = i + 0.5"),

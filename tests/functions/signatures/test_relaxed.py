@@ -166,3 +166,22 @@ def test_what_is_told_of_a_size_works_when_it_is_written(code: str, size: str) -
     assert len(f.traces) == 1
     for n, value in zip((2, 4), expected, strict=True):
         tf.nest.map_structure(np.testing.assert_allclose, f(tf.ones([n])), value)
+
+
+def test_numbers_are_relaxed_again_where_they_are_float64() -> None:
+    f = nbfn.function(lambda x, n: x * n)
+    x = tf.ones([2], tf.float64)
+    f(x, 1), f(x, 2)
+    f.relax()
+    f(tf.ones([3], tf.float64), 3)
+    f.relax()
+    assert f(tf.ones([4], tf.float64), 5).numpy().tolist() == [5.0] * 4
+    assert len(f.traces) == 1
+
+
+def test_a_run_uses_the_relaxed_trace() -> None:
+    f = nbfn.function(lambda x, n: x * n)
+    f(tf.ones([2]), 1.0), f(tf.ones([2]), 2.0)
+    f.relax()
+    assert f.run(tf.ones([2]), 3.0).value.numpy().tolist() == [3.0, 3.0]
+    assert len(f.traces) == 1

@@ -391,7 +391,7 @@ def test_draws_that_come_out_equal(told: Any) -> None:
     assert outside == inside
     (text,) = told
     first = equal.python_function.__code__.co_firstlineno
-    assert f"lines {first + 2} and {first + 5}: 2 draws with the same seed come out equal" in text
+    assert f"lines {first + 2} and {first + 5}: 2 draws with the same seed are equal" in text
 
     @nbfn.function
     def mended() -> Any:
@@ -502,7 +502,7 @@ def test_draws_inside_one_call_of_a_library_are_its_own(library: Any, told: Any)
     assert outside == inside
     (text,) = told
     first = apart.python_function.__code__.co_firstlineno
-    assert f"lines {first + 2} and {first + 5}: 2 draws with the same seed come out equal" in text
+    assert f"lines {first + 2} and {first + 5}: 2 draws with the same seed are equal" in text
 
     @nbfn.function
     def repeated() -> Any:
@@ -524,7 +524,7 @@ def test_a_device_that_is_not_there(told: Any) -> None:
     (text,) = told
     line = placed.python_function.__code__.co_firstlineno + 3
     assert f"line {line}: the device GPU:7 is requested but does not exist" in text
-    assert "There is CPU:0" in text
+    assert "Available: CPU:0" in text
 
 
 class Bar:

@@ -146,3 +146,19 @@ def test_a_layer_that_is_built_late_is_called_once_before() -> None:
     model(tf.ones([1, 3]))
     f(tf.ones([1, 3]), False)
     assert f(tf.ones([1, 3]), True).shape == [1, 2]
+
+
+@pytest.mark.parametrize("request_name", ["get_concrete_function", "graph_function"])
+def test_a_request_that_fails_leaves_the_first_trace_to_the_next_call(request_name: str) -> None:
+    made: list[Any] = []
+
+    @nbfn.function
+    def f(x: Any) -> Any:
+        if not made:
+            made.append(tf.Variable(tf.ones([2])))
+        return x @ made[0][:, None]
+
+    with pytest.raises(ValueError, match="must be equal"):
+        getattr(f, request_name)(tf.TensorSpec([2, 3]))
+    made.clear()
+    assert f(tf.ones([1, 2])).numpy().tolist() == [[2.0]]
