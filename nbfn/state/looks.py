@@ -12,7 +12,7 @@ import functools
 import operator
 import weakref
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -118,21 +118,22 @@ def grouped(
 
 
 def _group_of(fetch: Fetch, value: Any, groups: dict[int, _Group]) -> _Group | None:
-    """Adds a value to the group of the module's or object's dictionary from which it is fetched."""
+    """Adds a value to the group of the module, object or class from which it is fetched."""
     if not isinstance(fetch, functools.partial):
         return None
     module = getattr(fetch.func, "__self__", None)
-    if fetch.func is member and not is_a(owner := fetch.args[0](), type):
-        own, name = dictionary(owner), fetch.args[1]
+    if fetch.func is member:
+        owner, name = fetch.args[0](), fetch.args[1]
         place = functools.partial(_dictionary_of, fetch.args[0])
     elif type(module) is dict and fetch.func == module.get:
-        own, name = module, fetch.args[0]
+        owner, name = module, fetch.args[0]
         place = functools.partial(_itself, module)
     else:
         return None
-    if own.get(name, groups) is not value:  # a slot, or what a wrapper of TensorFlow wraps
+    # Not so for a slot, a descriptor such as a property, or what a wrapper of TensorFlow wraps.
+    if place().get(name, groups) is not value:
         return None
-    group = groups.setdefault(id(own), _Group(place))
+    group = groups.setdefault(id(owner), _Group(place))
     group.values[name] = value
     return group
 
@@ -181,8 +182,9 @@ def _flat_parts(value: dict[Any, Any]) -> tuple[Any, ...]:
     return (*_flat(value), *value.values())
 
 
-def _dictionary_of(holder: Fetch) -> dict[str, Any]:
-    return dictionary(holder())
+def _dictionary_of(holder: Fetch) -> Mapping[str, Any]:
+    owner = holder()
+    return vars(owner) if is_a(owner, type) else dictionary(owner)
 
 
 def _itself(value: Any) -> Any:

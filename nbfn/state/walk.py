@@ -17,7 +17,15 @@ import sys
 import weakref
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Mapping
-from types import FunctionType, MemberDescriptorType, MethodType, ModuleType
+from types import (
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    MethodType,
+    ModuleType,
+    WrapperDescriptorType,
+)
 from typing import Any
 
 import tensorflow as tf
@@ -89,6 +97,9 @@ _OF_MODULES = frozenset(
     {"variables", "trainable_variables", "non_trainable_variables", "submodules"}
 )
 """Properties of ``tf.Module`` that collect from all attributes."""
+# Methods of C classes, such as `wrapt.ObjectProxy` below TensorFlow's tracked dicts; they have no
+# weak references, and keep no object of the user's alive.
+_OF_C = (GetSetDescriptorType, MethodDescriptorType, WrapperDescriptorType)
 _MAX_OBJECTS = MAX_PARTS
 _MAX_ITEMS = 50 * MAX_PARTS
 _MAX_FUNCTIONS = 500
@@ -215,7 +226,7 @@ class Walk:
     def _check(self, fetch: Fetch, value: Any, content: Any) -> None:
         """Adds the cheapest check that a fetch returns the same value, or the same content."""
         reference = None if is_content(value) else reference_to(value)
-        if value is ABSENT or is_immutable(value):
+        if value is ABSENT or is_immutable(value) or is_a(value, _OF_C):
             # A property of Cython makes a new tuple at each look.
             is_same = fetch() is value
             checks = self.guards.same if is_same else self.guards.content
@@ -419,7 +430,8 @@ class Walk:
             self._held_by(name, route, holder, own, self._wanted)
             return
         every = _parts_of_module(value, own) if not _OF_MODULES.isdisjoint(self._wanted) else ()
-        read = [*self._wanted, *self._others(own, classes), *every]
+        others = [each for each in self._others(own, classes) if each not in stored]
+        read = [*self._wanted, *others, *every]
         self._held_by(name, route, holder, own, read)
         # A new attribute, which may hide one of the class, changes the count.
         self._count(holder, weakref.ref(type(value)) if users else None)

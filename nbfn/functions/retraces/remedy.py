@@ -120,8 +120,8 @@ _SEED = (
     "serves every seed"
 )
 _RECURSION = (
-    "Loop with `while` in place of the recursion if it goes deep: it ends only if {paths} are "
-    "Python numbers, so that each value has a trace of its own"
+    "Loop with `while` in place of the recursion if it goes deep: it ends only for Python "
+    "values of {paths}, and each of them has a trace of its own"
 )
 _ANOTHER_VARIABLE = "Assign to {paths}, as in {path}.assign(…), instead of making a new variable"
 _SEQUENCE = (
