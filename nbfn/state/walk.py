@@ -54,6 +54,7 @@ from nbfn.state.values.fingerprints import (
     items_of,
 )
 from nbfn.state.values.introspection import (
+    MAX_CACHED,
     Fetch,
     closed_over,
     count_attributes,
@@ -134,6 +135,7 @@ class Walk:
         self._specials = special_methods.ALWAYS | (attributes & special_methods.IF_DONE)
         self._read_in: dict[str, set[str]] = defaultdict(set)  # by package, in its methods
         self._seen: set[Any] = set()
+        self._places: dict[str, list[Any]] = defaultdict(list)  # classes and modules, by name
         self._searched: set[int] = set()
         self._objects_left, self._items_left = _MAX_OBJECTS, _MAX_ITEMS
         self._functions_left, self._stores_left = _MAX_FUNCTIONS, _MAX_STORES
@@ -168,6 +170,14 @@ class Walk:
         reference = reference_to(value)
         self.guards.keeps |= reference is None
         return reference or (lambda: value)
+
+    def _numbered(self, name: str, place: Any) -> str:
+        """Returns the name of a class or a namespace, numbered if others have the same name."""
+        known = self._places[name]
+        number = next((i for i, each in enumerate(known) if each is place), len(known))
+        if number == len(known):
+            known.append(place)
+        return f"{name}#{number}" if number else name
 
     def _is_new(self, *key: Any) -> bool:
         """Returns whether this key is seen for the first time."""
@@ -317,7 +327,7 @@ class Walk:
             self._config()
         if any(not _is_library(namespace.get(root)) for root in read.roots):
             self.named |= {ANY}
-        module = namespace.get("__name__", "")
+        module = self._numbered(namespace.get("__name__", ""), namespace)
         hidden: set[str] = set()
         for name in sorted(read.globals):
             if name not in namespace and hasattr(builtins, name):
@@ -514,7 +524,8 @@ class Walk:
 
     def _class_attribute(self, cls: type, attribute: str) -> None:
         value = vars(cls)[attribute]
-        route = f"{OF_CLASS}{cls.__module__}.{cls.__qualname__}.{attribute}"
+        place = self._numbered(f"{OF_CLASS}{cls.__module__}.{cls.__qualname__}", cls)
+        route = f"{place}.{attribute}"
         source = Source("attribute", f"{cls.__name__}.{attribute}", route)
         if source in self.guards.fingerprints or is_a(value, MemberDescriptorType):
             return
@@ -539,7 +550,8 @@ class Walk:
 
     def _count(self, holder: Fetch, cls: Fetch | None = None) -> None:
         probe = functools.partial(count_attributes, holder, cls)
-        self.guards.same.append((probe, probe()))
+        checks = self.guards.same if (number := probe()) <= MAX_CACHED else self.guards.content
+        checks.append((probe, number if number <= MAX_CACHED else content_of(number)))
 
 
 def _parts_of_module(value: Any, own: Mapping[str, Any]) -> list[str]:
@@ -588,7 +600,10 @@ def _is_state(value: Any) -> bool:
     if setting_names(type(value)):
         return True
     cls = value if is_a(value, type) else type(value)
-    return is_user_module(cls.__module__) or any(True for _ in unwrapped(value))
+    if is_user_module(cls.__module__) or any(True for _ in unwrapped(value)):
+        return True
+    # Such as a decimal.Decimal; what is called is code of a library.
+    return not (callable(value) or is_a(value, ModuleType))
 
 
 def state_of(

@@ -38,7 +38,7 @@ CONTEXTS = _dunders("enter exit aenter aexit")
 MAKING = _dunders("init new post_init set_name")
 """Methods that calling a class runs."""
 STORES = _dunders("setattr setitem set delitem delattr delete")
-IF_DONE = EQUALITY | ORDER | LENGTH | CONTEXTS | STORES
+IF_DONE = EQUALITY | ORDER | LENGTH | CONTEXTS | STORES | MAKING
 
 _BY_OPERATION = {
     **dict.fromkeys(("STORE_ATTR", "STORE_SUBSCR", "DELETE_ATTR", "DELETE_SUBSCR"), STORES),
@@ -50,6 +50,8 @@ _NEUTRAL = ("COPY", "TO_BOOL", "NOP", "PUSH_NULL", "CACHE", "SWAP")
 _BY_NAME = {
     **dict.fromkeys(("sorted", "min", "max", "sort"), ORDER),
     **dict.fromkeys(("index", "count", "remove"), EQUALITY),
+    **dict.fromkeys(("type", "__class__", "replace"), MAKING),  # `type(self)(…)`
+    "enter_context": CONTEXTS,
 }
 
 
@@ -66,9 +68,7 @@ def special_methods(instructions: Sequence[Instruction]) -> frozenset[str]:
         # user object. Held by a case of `test_what_the_code_cannot_read_makes_no_trace`.
         elif name == "COMPARE_OP" and not before.startswith(("LOAD_CONST", "LOAD_SMALL")):
             found |= EQUALITY
-        # A user class that is called there counts with `CONTEXTS` when `walk.py` visits it:
-        # `test_a_context_of_a_class_that_the_code_names`.
-        elif name in _WITHS and not before.startswith("CALL"):  # not `with tf.name_scope(…)`
+        elif name in _WITHS:
             found |= CONTEXTS
         elif each.argval == "len" and not _measures_a_shape(instructions[i + 1 :]):
             found |= LENGTH

@@ -45,22 +45,33 @@ def with_decorated(held: Any) -> list[FunctionType]:
 def own_attributes(value: Any) -> dict[str, Any]:
     """Returns the attributes in an object's own dictionary and slots."""
     found: dict[str, Any] = {}
-    classes: Any = type(value).__mro__
-    for cls in classes:
-        for name in _slots(cls):
-            get = vars(cls)[name].__get__
-            try:
-                held = get(value)
-            except Exception:  # not set, or a proxy with a false `__class__`
-                continue
-            # A property of Cython, such as the transpose, may be another object at each look.
-            if is_content(held) or get(value) is held:
-                found.setdefault(name, held)
+    for name, cls in _slots(type(value)).items():
+        get = vars(cls())[name].__get__
+        try:
+            held = get(value)
+        except Exception:  # not set, or a proxy with a false `__class__`
+            continue
+        # A property of Cython, such as the transpose, may be another object at each look.
+        if is_content(held) or get(value) is held:
+            found[name] = held
     return {**found, **dictionary(value)}
 
 
-@functools.lru_cache(4096)
-def _slots(cls: Any) -> tuple[str, ...]:
+# Weakly, and without the descriptors of the slots, which refer to their class.
+_slots_by_class: weakref.WeakKeyDictionary[type, dict[str, Fetch]] = weakref.WeakKeyDictionary()
+
+
+def _slots(cls: type) -> dict[str, Fetch]:
+    """Returns the slots of a class and its bases, each with a reference to the class it is of."""
+    found = _slots_by_class.get(cls)
+    if found is None:
+        bases: Any = reversed(cls.__mro__)
+        found = {name: weakref.ref(base) for base in bases for name in _slots_in(base)}
+        _slots_by_class[cls] = found
+    return found
+
+
+def _slots_in(cls: Any) -> tuple[str, ...]:
     if cls.__module__ == "builtins":  # a function's `__globals__` is a member, too
         return ()
     kinds: tuple[type, ...] = (MemberDescriptorType,)
@@ -69,10 +80,12 @@ def _slots(cls: Any) -> tuple[str, ...]:
     return tuple(n for n, v in vars(cls).items() if isinstance(v, kinds) and n != "__dict__")
 
 
-def count_attributes(holder: Fetch, cls: Fetch | None = None) -> int:
-    """Returns the number of attributes of an object, at most 256.
+MAX_CACHED = 256
+"""CPython caches integers up to it, so that equal ones are the same object."""
 
-    CPython caches integers up to 256, and `State.holds` compares with ``is``.
+
+def count_attributes(holder: Fetch, cls: Fetch | None = None) -> int:
+    """Returns the number of attributes of an object.
 
     Args:
         holder: Fetches the object.
@@ -83,9 +96,8 @@ def count_attributes(holder: Fetch, cls: Fetch | None = None) -> int:
         return -1
     kind: Any = type(value)
     if issubclass(kind, type):
-        return min(len(vars(value)), 256)
-    own = own_attributes if _has_slots(kind) else dictionary
-    return min(len(own(value)), 256)
+        return len(vars(value))
+    return len(own_attributes(value) if _slots(kind) else dictionary(value))
 
 
 def dictionary(value: Any) -> dict[str, Any]:
@@ -97,12 +109,9 @@ def dictionary(value: Any) -> dict[str, Any]:
             return {}
         # Only its own `__getattribute__` finds the dictionary of this thread (CPython).
         attributes = threading.local.__getattribute__(value, "__dict__")
+    if attributes == {} and is_a(value, threading.local):  # a subclass has another, empty one
+        attributes = threading.local.__getattribute__(value, "__dict__")
     return attributes if isinstance(attributes, dict) else {}
-
-
-@functools.lru_cache(4096)
-def _has_slots(cls: Any) -> bool:
-    return any(map(_slots, cls.__mro__))
 
 
 def hides_none(namespace: dict[str, Any], names: frozenset[str]) -> bool:
@@ -162,20 +171,12 @@ def member(holder: Fetch, attribute: str) -> Any:
     if issubclass(kind, type):
         return without_descriptor(vars(value).get(attribute, ABSENT))
     found = _tensorflow.unwrapped(dictionary(value).get(attribute, ABSENT))
-    if found is ABSENT and _has_slots(kind):
-        found = _slot(value, attribute)
+    if found is ABSENT and attribute in (slots := _slots(kind)):
+        try:
+            return vars(slots[attribute]())[attribute].__get__(value)
+        except Exception:  # as in `own_attributes`
+            return ABSENT
     return found
-
-
-def _slot(value: Any, attribute: str) -> Any:
-    classes: Any = type(value).__mro__
-    for cls in classes:
-        if attribute in _slots(cls):
-            try:
-                return vars(cls)[attribute].__get__(value)
-            except Exception:  # as in `own_attributes`
-                continue
-    return ABSENT
 
 
 def parts_of(value: Any, parts: Iterable[Part]) -> bool:
@@ -188,11 +189,14 @@ def parts_of(value: Any, parts: Iterable[Part]) -> bool:
     return type(value) is np.ndarray and "item" not in kinds
 
 
+_OF_ANOTHER_CLASS = object()
+
+
 def part_fetched(fetch: Fetch, part: Part) -> Any:
-    """Returns a part of a value; `ABSENT` if there is none."""
+    """Returns a part of a value; `ABSENT` if it has none; another object if it has other parts."""
     value = fetch()
     if not parts_of(value, [part]):
-        return ABSENT
+        return _OF_ANOTHER_CLASS
     if part.kind == "length":
         return len(value)
     if part.kind == "attribute":

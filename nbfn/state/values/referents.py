@@ -12,6 +12,7 @@ import weakref
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
+from enum import Enum, EnumType
 from types import BuiltinMethodType, FunctionType, MappingProxyType, ModuleType, SimpleNamespace
 from typing import Any
 
@@ -46,6 +47,13 @@ def _function_in(value: Any) -> Any:
     return next((each for each in held if isinstance(each, FunctionType)), ABSENT)
 
 
+def _in_context(variable: ContextVar[Any]) -> Any:
+    try:
+        return variable.get()
+    except LookupError:
+        return None
+
+
 def _bound_to(method: Any) -> Any:
     return ABSENT if isinstance(method.__self__, ModuleType) else method.__self__
 
@@ -55,7 +63,9 @@ _LEADS: tuple[tuple[tuple[type, ...], str, Callable[[Any], Any]], ...] = (
     ((weakref.ref,), "()", weakref.ref.__call__),
     (PARTIALS, ".args", lambda partial: partial.args),
     (PARTIALS, ".keywords", lambda partial: partial.keywords),
-    ((ContextVar,), ".get()", lambda variable: variable.get(None)),
+    ((ContextVar,), ".get()", _in_context),
+    ((EnumType,), "", lambda cls: cls._member_map_),
+    ((Enum,), ".value", lambda member: member._value_),
     ((BuiltinMethodType, type([].__len__)), ".__self__", _bound_to),
     ((np.vectorize,), ".pyfunc", lambda value: value.pyfunc),
     ((np.ufunc, type(functools.cmp_to_key(operator.sub))), "()", _function_in),

@@ -54,7 +54,10 @@ _INTERNAL = frozenset(
 No call depends on them, and Keras changes them while it traces.
 """
 
-_COMPILED = ("_compile_loss", "_compile_metrics", "_loss_tracker", "_metrics")
+_COMPILED = (
+    *("_compile_loss", "_compile_metrics", "_loss_tracker", "_metrics"),
+    *("_user_loss", "_user_loss_weights", "_user_metrics", "_user_weighted_metrics"),
+)
 _STEPS = ("compute_loss", "compute_metrics", "train_step", "test_step")
 _BEHIND = {
     # What `compile` sets, and the steps of `fit` use.
