@@ -9,6 +9,7 @@ import weakref
 from types import SimpleNamespace
 from typing import Any
 
+import keras
 import pytest
 import tensorflow as tf
 
@@ -249,3 +250,31 @@ def test_the_items_of_a_container_with_traced_methods() -> None:
     assert [float(options.scale(ONE)) for _ in range(2)] == [2.0, 2.0]
     options["scale"] = 3.0
     assert float(options.scale(ONE)) == 3.0
+
+
+def test_no_cache_keeps_a_class_alive() -> None:
+    class Slotted:
+        __slots__ = ("__weakref__", "k")
+
+    held = Slotted()
+    held.k = 2.0
+    f = nbfn.function(lambda x: x * held.k)
+    assert float(f(tf.ones([]))) == 2.0
+    reference = weakref.ref(Slotted)
+    del held, Slotted, f
+    gc.collect()
+    assert reference() is None
+
+
+def test_a_loss_that_compile_was_given() -> None:
+    scale = 1.0
+
+    def loss(y: Any, p: Any) -> Any:
+        return scale * tf.reduce_mean(p - y)
+
+    model = keras.Sequential([keras.layers.Dense(1, kernel_initializer="ones")])
+    model.compile("sgd", loss)
+    x = tf.ones([2, 2])
+    f = nbfn.function(lambda x: model.compute_loss(x, tf.zeros([2, 1]), model(x)))
+    for scale in (1.0, 5.0):
+        assert float(f(x)) == 2.0 * scale

@@ -194,6 +194,7 @@ class StatementWalk:
         self.tapes = frozenset(tapes)
         self._finder = finder
         self._shared: set[str] = set()
+        self._is_repeated = False
 
     def block(self, body: Sequence[ast.AST]) -> Iterator[Effect]:
         """Yields the effects in statements or expressions."""
@@ -228,9 +229,12 @@ class StatementWalk:
                 self._shared |= set(node.names)
             case ast.For():
                 yield from self._loop(node, node.target, node.iter)
-                yield from self._turns(lambda: self.block([*node.body, *node.orelse]))
+                body = [*node.body, *node.orelse]
+                yield from self._if_tensor(node.iter, lambda: self._turns(lambda: self.block(body)))
             case ast.While():
-                yield from self._turns(lambda: self._children(node))
+                yield from self._if_tensor(
+                    node.test, lambda: self._turns(lambda: self._children(node))
+                )
             case ast.If() if not self._finder.strict:
                 made = _made_once(node.test)
                 for each in self._children(node):
@@ -241,6 +245,8 @@ class StatementWalk:
                 name = node.rest if isinstance(node, ast.MatchMapping) else node.name
                 if name is not None:
                     yield from self._assign(ast.copy_location(ast.Name(name), node), UNKNOWN)
+            case ast.If():
+                yield from self._if_tensor(node.test, lambda: self._children(node))
             case ast.With():
                 for item in node.items:
                     yield from self._enter(node, item)
@@ -271,6 +277,20 @@ class StatementWalk:
                 if isinstance(node, ast.Try) and node.handlers and self._finder.strict:
                     yield self._effect("unknown", node, "catches errors")
                 yield from self._children(node)
+
+    def _if_tensor(
+        self, condition: ast.expr, walk: Callable[[], Iterator[Effect]]
+    ) -> Iterator[Effect]:
+        """Yields the effects of a loop or branch, which AutoGraph traces once if it is by a tensor.
+
+        What it changes of a new container would then happen once, or in each branch.
+        """
+        before = self._is_repeated
+        self._is_repeated |= self._finder.strict and self.scope.value(condition) is TENSOR
+        try:
+            yield from walk()
+        finally:
+            self._is_repeated = before
 
     def _turns(self, turn: Callable[[], Iterator[Effect]]) -> Iterator[Effect]:
         """Yields the effects of a loop's turns: the first may give names other values."""
@@ -366,7 +386,7 @@ class StatementWalk:
                     is_made_here |= any(rules.assigns(o, target.attr) for o in owner.objects)
                     if value is TENSOR and not strict:
                         is_made_here |= any(rules.takes(o, target.attr) for o in owner.objects)
-                if self.is_own or not is_made_here:
+                if self.is_own or not is_made_here or (owner is FRESH and self._is_repeated):
                     what = f"stores into `{ast.unparse(target.value)}`"
                     yield self._effect("write", target, what, _STORES)
 
@@ -509,7 +529,7 @@ class StatementWalk:
             if reason is not None:
                 yield self._found(reason, node)
         elif owner is FRESH:
-            if self.is_own:
+            if self.is_own or (self._is_repeated and name in rules.MUTATORS):
                 yield self._effect("write", node, f"calls .{name}()")
         elif owner is UNKNOWN:
             if name in (rules.MUTATORS if strict else rules.MUTATORS_OF_CONTAINERS):

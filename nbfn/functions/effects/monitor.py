@@ -24,7 +24,8 @@ from nbfn.functions.effects.finder import Finder, is_generated
 from nbfn.functions.effects.values import FRESH, is_tensor, is_variable, known
 from nbfn.site import GENERATED
 
-_OF_TENSORS = ("__str__", "__repr__", "ref")
+_SIZES = ("shape", "get_shape")
+_OF_TENSORS = ("__str__", "__repr__", "ref", *_SIZES)
 """Methods whose results differ for symbolic tensors."""
 _TEXTS = frozenset({*_OF_TENSORS, "str", "repr", "ascii", "format", "join", "__format__"})
 _MAX_OBJECTS = 50_000
@@ -55,6 +56,9 @@ class TraceMonitor:
         own: The code of the traced function.
         names: The names that it may read, with their values.
         writes: The names that it writes. No function may read them: a trace keeps them local.
+
+    Attributes:
+        reads: The names that the functions read which the walk has met.
     """
 
     def __init__(
@@ -66,6 +70,7 @@ class TraceMonitor:
         self._is_inspected: dict[int, tuple[CodeType, bool]] = {}  # the codes keep the ids valid
         for code in (own, *(function.__code__ for function, _ in finder.seen.values())):
             self._pass(code)
+        self.reads = frozenset(finder.reads)
         finder.reads.clear()
         self._is_needed = self._may_call_more(names, own, [f for f, _ in finder.seen.values()])
 
@@ -123,6 +128,8 @@ class TraceMonitor:
         if not _is_user(frame):
             owner, name = frame.f_locals.get("self"), frame.f_code.co_name
             differs = is_tensor(owner) and not (name == "ref" and is_variable(owner))
+            if name in _SIZES:  # they differ where a size depends on values
+                differs = isinstance(owner, tf.Tensor) and not owner.shape.is_fully_defined()
             if differs and _is_user(_caller(frame)):
                 raise StoppedTraceError("tests the kind of a tensor", self._line(frame))
             return

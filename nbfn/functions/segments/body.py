@@ -15,6 +15,7 @@ from nbfn import _tensorflow
 
 # "·" (U+00B7) is allowed inside of identifiers, and nobody types it.
 _GIVEN, _KEEP, _CALL = "nbfn·given", "nbfn·keep", "nbfn·call"
+_FUNCTION = "nbfn·step"
 _AS_THEY_ARE = ("tensorflow", "builtins", "math")
 """Packages whose functions are called directly: there is nothing to convert in them."""
 Keep = Callable[[Mapping[str, Any]], dict[str, Any]]
@@ -63,10 +64,10 @@ def function_of(
     given, made = (", ".join(f"{n!r}: {n}" for n in names) for names in (parameters, writes))
     tree = ast.parse(
         f"def make({', '.join(known)}):\n"
-        f"    def step({', '.join(parameters)}):\n"
+        f"    def {_FUNCTION}({', '.join(parameters)}):\n"
         f"        {_GIVEN}({{{given}}})\n"
         f"        return {_KEEP}({{{made}}})\n"
-        "    return step"
+        f"    return {_FUNCTION}"
     )
     for each in ast.walk(tree):
         ast.copy_location(each, statements[0])
@@ -80,6 +81,7 @@ def function_of(
     exec(surroundings.compiled(ast.fix_missing_locations(tree)), surroundings.namespace, scope)
     function: FunctionType = scope["make"](*known.values())
     function.__name__ = function.__qualname__ = name
+    function.__code__ = function.__code__.replace(co_name="step")
     function.__module__ = surroundings.namespace.get("__name__", "__main__")
     return function
 

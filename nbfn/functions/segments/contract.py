@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -179,7 +179,18 @@ class OutputContract:
         if key in self.results:
             key = f"{key}_{len(self.results)}"
         self.results[key] = made
-        return lambda results, *_: results[key]
+        if not is_plain or not vars(left):
+            return lambda results, *_: results[key]
+        # Keras keeps a mask, and the logits of a softmax, in attributes of tensors (Keras 3.15).
+        held = vars(made)
+        parts = {each: self._number(key, held.get(each), v) for each, v in vars(left).items()}
+
+        def build(results: Mapping[str, Any], _: Any, values: Sequence[Any]) -> Any:
+            for each, number in parts.items():
+                setattr(results[key], each, values[number])
+            return results[key]
+
+        return build
 
     def _container(self, name: str, made: Any, left: Any) -> Build:
         if len(made) != len(left):
@@ -220,6 +231,33 @@ def _object(name: str, left: Any) -> Build:
         return value
 
     return build
+
+
+def check_values(left: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+    """Raises a `NotKeptError` if a graph has computed another value than Python.
+
+    AutoGraph makes tensors of Python's numbers, and Keras takes other ways in a graph. Rounding may
+    differ, and grow in a loop: only values that differ by more than a hundredth are others.
+    """
+    for name, value in left.items():
+        for ours, theirs in zip(_tensors_in(values[name]), _tensors_in(value), strict=False):
+            if not _is_near(np.asarray(ours), np.asarray(theirs)):
+                raise _broken(name, "with another value than a graph")
+
+
+def _tensors_in(value: Any) -> list[Any]:
+    parts = tf.nest.flatten(value, expand_composites=True)
+    return [each for each in parts if isinstance(each, tf.Tensor)]
+
+
+def _is_near(one: Any, other: Any) -> bool:
+    if one.shape != other.shape:
+        return False
+    if not np.issubdtype(one.dtype, np.inexact):
+        return one.dtype.kind not in "biuSO" or bool(np.array_equal(one, other))
+    finite = np.isfinite(other)
+    size = np.max(np.abs(other[finite]), initial=0.0)
+    return bool(np.allclose(one, other, rtol=0.01, atol=0.01 * size + 1e-6, equal_nan=True))
 
 
 def _of_argument(path: tuple[Any, ...]) -> Build:

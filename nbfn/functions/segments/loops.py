@@ -13,6 +13,7 @@ from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from nbfn import _tensorflow
@@ -21,9 +22,11 @@ from nbfn.functions.segments.segment import Segment, Surroundings
 from nbfn.functions.segments.text import Statement
 
 _ITEM, _LOOP, _TURN = "nbfn·item", "nbfn·loop", "nbfn·turn"
+_BODY, _TEST = "nbfn·body", "nbfn·test"
 _COUNT, _ITEMS = "nbfn·count", "nbfn·items"
 MIN_TURNS = 4
 """Minimum number of iterations over a range or a tensor for which a loop is one graph."""
+_EVALUATED = (tf.Tensor, tf.Variable, bool, int, float, np.number)
 _PURE = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.Load)
 
 
@@ -48,6 +51,7 @@ class Loop(Segment):
         self._carried = tuple(carried)
         super().__init__([statement], label)
         self.writes = self._carried
+        self.changes = (*self.writes, self._target)
         self.reads = tuple(n for n in self.reads if n not in (_ITEM, _LOOP, "range"))
         self.closed = {_ITEM: _item, _LOOP: _loop}
 
@@ -58,6 +62,10 @@ class Loop(Segment):
 
     def beginning(self, namespace: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """Returns the names and number of iterations at its start; None if it cannot be a graph."""
+        # A user's operators may have effects, and Python evaluates them, too.
+        names = [namespace[each] for each in self._iterated.co_names if each in namespace]
+        if not all(isinstance(each, _EVALUATED) for each in names if each is not range):
+            return None
         try:
             value = eval(self._iterated, dict(namespace))
         except Exception:  # Python raises it next
@@ -135,12 +143,12 @@ def _with_while_loop(node: Any, carried: Sequence[str], target: str) -> list[ast
     item = f"{target} = {_ITEM}({_ITEMS}, {{}})" if target else "pass"
     text = f"""
 {item.format(0)}
-def body({_TURN}, {names}):
+def {_BODY}({_TURN}, {names}):
     {item.format(_TURN)}
     return {_TURN} + 1, {names}
-def test({_TURN}, {names}):
+def {_TEST}({_TURN}, {names}):
     return {count}
-{_TURN}, {names} = {_LOOP}(test, body, 1, {names})
+{_TURN}, {names} = {_LOOP}({_TEST}, {_BODY}, 1, {names})
 """
     tree = ast.parse(text.strip())
     for each in ast.walk(tree):

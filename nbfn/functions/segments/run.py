@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.errors import NbfnError
+from nbfn.functions.effects.values import is_tensor
 from nbfn.functions.recording.stance import stance_of
 from nbfn.functions.segments import times
 from nbfn.functions.segments.contract import NotKeptError
@@ -118,7 +119,9 @@ class CellRun:
 
     def _may_serve(self, segment: Segment) -> bool:
         """Returns whether a segment should run as a graph now."""
-        is_seen = len(segment.statements) > 1 and self._is_recording()
+        is_seen = self._is_recording() and not (
+            len(segment.statements) == 1 >= segment.results and type(segment) is Segment
+        )
         if segment.reason is not None or is_seen or not _is_plain():
             return False
         is_slower = segment.times.is_slower_as_graph()
@@ -251,7 +254,9 @@ class CellRun:
 
     def _may_run_under_tape(self, segment: Segment) -> bool:
         """Returns whether a graph is safe under a tape, which sees it as one operation."""
-        if len(segment.writes) > 1:
+        values = self._namespace | {RESULT: self.result}
+        written = tf.nest.flatten([values.get(name) for name in segment.writes])
+        if len(segment.writes) > 1 or sum(map(is_tensor, written)) > 1:
             segment.reason = "writes several tensors under a tape"
         # A heuristic for the whole cell, by its text: `tape.jacobian` vectorizes the gradients of
         # what the tape recorded (`pfor`, TensorFlow 2.21). The story "a jacobian and a hessian" in

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.errors import NbfnError, NbfnWarning
@@ -24,7 +25,13 @@ from nbfn.functions.effects.statement import monitor_of
 from nbfn.functions.effects.values import is_tensor, is_variable
 from nbfn.functions.segments.body import Surroundings as Surroundings
 from nbfn.functions.segments.body import function_of
-from nbfn.functions.segments.contract import RESULT_NAME, NotKeptError, OutputContract, Recipe
+from nbfn.functions.segments.contract import (
+    RESULT_NAME,
+    NotKeptError,
+    OutputContract,
+    Recipe,
+    check_values,
+)
 from nbfn.functions.segments.numbers import Numbers
 from nbfn.functions.segments.text import RESULT, Statement, names_of
 from nbfn.functions.segments.times import SegmentTimes
@@ -60,6 +67,8 @@ class Segment:
         reason: Why all of it is Python; None if it is not.
         closed: Values of names that only its function can access.
         numbers: The numbers that its function takes as tensors.
+        changes: Names that change between its iterations, if it is a loop.
+        results: The largest number of tensors that one of its traces returns.
     """
 
     def __init__(self, statements: Sequence[Statement], label: str) -> None:
@@ -71,6 +80,8 @@ class Segment:
         self.first_cause = Cause("first_trace", "first run")
         self.draws = False
         self.reason: str | None = None
+        self.changes: tuple[str, ...] = ()
+        self.results = 0
         self.closed: Mapping[str, Any] = {}
         self._parameters: tuple[str, ...] = ()
         self._arrays: tuple[str, ...] = ()
@@ -174,6 +185,8 @@ class Segment:
         nodes = [each.node for each in self.statements]
         code = traced.python_function.__code__
         monitor = monitor_of(nodes, code, surroundings.namespace, before, self.writes)
+        if not monitor.reads.isdisjoint(self.changes):
+            raise NotKeptError("calls a function that reads a name written here")
         try:
             self._trace(traced, arguments, after, monitor)
         except StoppedTraceError as stopped:
@@ -226,6 +239,11 @@ class Segment:
             for loop in _tensorflow.unordered_loops(graph):
                 line = _tensorflow.line_in(loop, traced.python_function.__code__)
                 raise NotKeptError("writes in a loop of a graph that may fail", line=line or 0)
+        else:
+            with _tensorflow.AsWritten():
+                results = trace.concrete_function(*given)
+            check_values(after, contract.recipe.values(results, arguments))
+        self.results = max(self.results, len(contract.results))
         self._recipes[trace] = contract.recipe
 
     def _of_numbers(self, traced: TracedFunction, given: Sequence[Any]) -> Cause | None:
@@ -291,8 +309,8 @@ def is_argument(value: Any, depth: int = 4) -> bool:
     """Returns whether a value is a tensor, array or plain value, or a nest of these."""
     if isinstance(value, _LITERALS) or type(value) is np.ndarray:
         return True
-    if is_tensor(value):
-        return not is_variable(value)
+    if is_tensor(value):  # Keras keeps a mask, and the logits of a softmax, in attributes
+        return not (is_variable(value) or (isinstance(value, tf.Tensor) and vars(value)))
     named = isinstance(value, tuple) and hasattr(value, "_fields")
     if depth and (type(value) in (list, tuple, dict) or named):
         items = list(value.values()) if isinstance(value, dict) else list(value)

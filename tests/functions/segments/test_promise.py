@@ -55,7 +55,7 @@ def test_names_keep_their_objects(notebook, cell: str) -> None:
         (
             "def where(z): return 1 if not graph().building_function else 2",
             "y = tf.sin(x)\nz = where(x)",
-            "leaves `z` as 1, and a graph as 2",
+            "leaves `z` as 1, where a graph gives 2",
         ),
         (
             "def kind(z): return z if not graph().building_function else [z]",
@@ -65,7 +65,7 @@ def test_names_keep_their_objects(notebook, cell: str) -> None:
         (
             "def wide(z): return z if not graph().building_function else tf.cast(z, tf.float64)",
             "y = tf.sin(x)\nz = wide(x * 2.0)",
-            "leaves `z` as float32, and a graph as float64",
+            "leaves `z` as float32, where a graph gives float64",
         ),
     ],
 )

@@ -14,8 +14,10 @@ import nbfn
 THREE = tf.constant(3.0)
 
 CODE = """
-import dataclasses, functools, operator
+import dataclasses, enum, functools, operator, threading
+from contextvars import ContextVar
 from dataclasses import dataclass
+from decimal import Decimal
 from types import SimpleNamespace
 
 g = 2.0
@@ -105,6 +107,30 @@ rates, tensors = SimpleNamespace(a_rate=2.0), SimpleNamespace(w=tf.constant(2.0)
 def look(o):
     for each in names: o = getattr(o, each)
     return o
+
+def made_of(k):
+    class OfOneName:
+        r = k
+    return OfOneName
+
+One, Two = made_of(2.0), made_of(3.0)
+
+class Entered:
+    def __init__(self): self.value = g
+    def __enter__(self): return self
+    def __exit__(self, *_): pass
+
+entered = Entered()
+def scope(): return entered
+
+class Kind(enum.Enum): ONE = P()
+
+class Local(threading.local): pass
+
+local, by_name, wide, options = Local(), P(), P(), {}
+local.r, by_name.amount = 2.0, Decimal(2)
+vars(wide).update({f"a{i}": i for i in range(300)})
+context = ContextVar("context", default=P())
 """
 
 
@@ -153,6 +179,15 @@ def look(o):
         ("return x * sum(each.k for each in vars(tree).values())", "p.k = 7.0"),
         ("return x * dataclasses.asdict(outer)['inner']['k']", "d.k = 7.0"),
         ("return x * operator.attrgetter('q.k')(tree)", "p.k = 7.0"),
+        ("return x * One.r * Two.r", "Two.r = 5.0"),
+        ("with scope() as s:\n        return x * s.value", "entered.value = 5.0"),
+        ("return x * type(entered)().value", "g = 7.0"),
+        ("return x * Kind.ONE.value.k", "Kind.ONE.value.k = 7.0"),
+        ("return x * local.r", "local.r = 7.0"),
+        ("return x * context.get().k", "context.get().k = 7.0"),
+        ("return x * options.get('k', 2.0)", "options = __import__('collections').Counter(k=7.0)"),
+        ("return x * getattr(wide, 'rate', 2.0)", "wide.rate = 7.0"),
+        ("return x * float(getattr(by_name, 'amo' + 'unt'))", "by_name.amount = Decimal(7)"),
     ],
 )
 def test_a_way_to_read(body: str, change: str) -> None:
