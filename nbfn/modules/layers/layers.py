@@ -20,6 +20,7 @@ from nbfn.modules.layers.flax_names import in_keras
 from nbfn.modules.layers.keras_layer import KerasModule
 from nbfn.modules.layers.layer_types import TYPES, keras_data_format
 from nbfn.modules.layers.part_names import snake_case
+from nbfn.modules.lifecycle.fields import field_values
 from nbfn.modules.lifecycle.methods import nowrap
 from nbfn.modules.variables.keys import key
 
@@ -90,7 +91,7 @@ class KerasLayer(KerasModule):
     @nowrap
     def make_layer(self) -> Any:
         """Returns a new Keras layer with this module's fields."""
-        fields = {n: self.__dict__[n] for n in self.__field_names__}
+        fields = field_values(self)
         # Without this name, Keras would number the layer differently each time that a cell runs.
         return self.wraps(
             name=snake_case(type(self).__name__),

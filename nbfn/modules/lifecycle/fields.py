@@ -108,12 +108,16 @@ def map_modules(fn: Callable[[Any, str], Any], value: Any, name: str) -> Any:
     return value
 
 
-def init_fields(module: Any) -> dict[str, Any]:
-    """Returns the construction arguments of a module, without ``parent`` and ``name``."""
+def field_values(module: Any) -> dict[str, Any]:
+    """Returns the values of a module's fields, without ``parent`` and ``name``."""
     held = module.__dict__
     # Instances made before autoreload added a field to the class have its default.
-    own = {n: held[n] if n in held else getattr(type(module), n) for n in module.__field_names__}
-    return {**own, **module._life.given}
+    return {n: held[n] if n in held else getattr(type(module), n) for n in module.__field_names__}
+
+
+def init_fields(module: Any) -> dict[str, Any]:
+    """Returns the construction arguments of a module: the fields before anything changed them."""
+    return {**field_values(module), **module._life.given}
 
 
 def modules_in(value: Any) -> list[Any]:

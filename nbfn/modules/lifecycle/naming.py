@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from nbfn.code import closure
 from nbfn.modules.errors import NameInUseError, show_path
+from nbfn.modules.lifecycle.fields import field_values
 from nbfn.serial import serial
 
 _TWIN = "a method"
@@ -143,10 +144,12 @@ def _kind_of(collection: str | None) -> str:
 
 def alike(a: Any, b: Any, exact: bool = False) -> bool:
     """Returns whether two modules have the same type and ``configuration``."""
-    return _is_same_class(type(a), type(b)) and all(
-        a.__dict__[n] is b.__dict__[n]
-        or configuration(a.__dict__[n], exact) == configuration(b.__dict__[n], exact)
-        for n in a.__field_names__
+    if not _is_same_class(type(a), type(b)):
+        return False
+    others = field_values(b)
+    return all(
+        value is others[name] or configuration(value, exact) == configuration(others[name], exact)
+        for name, value in field_values(a).items()
     )
 
 
@@ -175,7 +178,8 @@ def configuration(
     """Returns a hashable value that is equal for configurations written in the same way.
 
     Functions defined at the same place are equal (a lambda in a compact method is a new object in
-    each call); Keras objects are equal if their configs are; modules, if their fields are.
+    each call); Keras objects are equal if their configs are; modules, if their fields are, and if
+    `exact` the names of unbound ones.
 
     Args:
       value: a field's value.
@@ -185,7 +189,10 @@ def configuration(
     Returns:
       Something hashable.
     """
-    if isinstance(value, (str, bytes, int, float, bool, complex, type(None), type)):
+    if isinstance(value, (float, complex)):
+        # By text, because 0.0 equals -0.0 and NaN does not equal itself.
+        return (type(value), str(value))
+    if isinstance(value, (str, bytes, int, bool, type(None), type)):
         return (type(value), value)
     if id(value) in _inside:  # the closure of a recursive function contains it
         return (type(value),)
@@ -208,7 +215,9 @@ def configuration(
     if isinstance(value, functools.partial):
         return (again(value.func), again(value.args), again(value.keywords))
     if hasattr(type(value), "__field_names__"):
-        return (type(value), again([value.__dict__[name] for name in value.__field_names__]))
+        # The name of a bound module depends on its place.
+        name = value.__dict__["name"] if exact and value._life.scope is None else None
+        return (type(value), name, again(list(field_values(value).values())))
     if tf.is_tensor(value) or hasattr(value, "__array__"):
         alike = (type(value), str(value.dtype), str(value.shape))
         if not exact:

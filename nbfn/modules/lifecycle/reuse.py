@@ -22,13 +22,14 @@ def may_be_reused(kwargs: dict[str, Any]) -> bool:
 
 
 def known_child(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Returns the child that an earlier call of the running method made with these arguments."""
+    """Returns the child that an earlier call of the running method made with these arguments.
+
+    The module that is constructed `may_be_reused`.
+    """
     here = context.here
-    parent = here.modules[-1] if here.modules else None
-    if parent is None or (kwargs and "parent" in kwargs):
-        return None
+    parent = here.modules[-1]
     table, life = here.tables.get(id(parent)), parent._life
-    if table is None or table.kind != "compact" or not life.scope.store.bound:
+    if table is None or table.kind != "compact":
         return None
     names = table.names
     chosen = kwargs.get("name") if kwargs else None

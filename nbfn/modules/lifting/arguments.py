@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from nbfn._tensorflow import call_as_here
-from nbfn.modules.lifecycle.fields import is_module
+from nbfn.modules.lifecycle.fields import field_values, is_module
 from nbfn.modules.variables.scope import Variable
 
 
@@ -78,8 +78,8 @@ def places_in(value: Any) -> list[Any]:
         if id(thing) not in found:
             found[id(thing)] = thing
             if is_module(thing):
-                for name in thing.__field_names__:
-                    map_places(note, thing.__dict__[name])
+                for part in field_values(thing).values():
+                    map_places(note, part)
         return thing
 
     map_places(note, value)

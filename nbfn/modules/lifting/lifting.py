@@ -25,7 +25,12 @@ from nbfn._tensorflow import Conversion
 from nbfn.modules.errors import TransformError, show_path
 from nbfn.modules.lifecycle import context
 from nbfn.modules.lifecycle.binding import attach
-from nbfn.modules.lifecycle.fields import is_module
+from nbfn.modules.lifecycle.fields import (
+    field_values,
+    holds_modules,
+    init_fields,
+    is_module,
+)
 from nbfn.modules.lifecycle.methods import is_entered, wrap
 from nbfn.modules.lifting.arguments import has_place, map_places, places_in, scope_of
 from nbfn.modules.lifting.axes import flat_tensors, pack
@@ -115,13 +120,18 @@ class Lift:
 
     def leaves(self, wanted: Filter) -> dict[Leaf, Any]:
         """Returns the variables of the wanted collections at the roots and below, as tensors."""
-        return {
+        found = {
             (collection, (*root, *path)): as_tensors(leaf)
             for collection in sorted(self.store.tree)
             if collection in wanted
             for root in self.roots
             for path, leaf in leaves(self.store.node(collection, root) or {})
         }
+        for collection, tree in (self.store.sown or {}).items():
+            for path, value in _reduced(tree) if collection in wanted else ():
+                if any(path[: len(root)] == root for root in self.roots):
+                    found[collection, path] = as_tensors(value)
+        return found
 
     def once(
         self, fn: Callable[..., Any], values: tuple[Any, ...], options: Mapping[str, Any]
@@ -279,11 +289,24 @@ def _copy(thing: Any, inner: Inner, copied: Callable[[Any], Any]) -> Any:
         return Variable(Scope(inner, thing._scope.path), thing.collection, thing.name)
     # The transformation is running already: a copy of the transformed class would begin it again.
     cls = getattr(type(thing), "__untransformed__", type(thing))
-    fields = {name: map_places(copied, thing.__dict__[name]) for name in thing.__field_names__}
+    held = field_values(thing)  # adopted modules; for the rest, what the constructor takes
+    fields = {
+        name: map_places(copied, held[name] if holds_modules(value) else value)
+        for name, value in init_fields(thing).items()
+    }
     with context.entered(None):
         made = cls(**fields, parent=None, name=thing.__dict__["name"])
     attach(made, Scope(inner, thing._life.scope.path))
     return made
+
+
+def _reduced(sown: Mapping[str, Any], path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Yields sown values that the next one is combined with; `commit` appends to tuples."""
+    for name, value in sown.items():
+        if isinstance(value, Mapping):
+            yield from _reduced(value, (*path, name))
+        elif not isinstance(value, (list, tuple)):
+            yield (*path, name), value
 
 
 def _like(parts: Any, stored: Any) -> Any:

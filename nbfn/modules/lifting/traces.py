@@ -24,7 +24,7 @@ from nbfn._tensorflow import (
 )
 from nbfn.code import is_user_module
 from nbfn.modules.lifecycle import context
-from nbfn.modules.lifecycle.fields import is_module
+from nbfn.modules.lifecycle.fields import field_values, is_module
 from nbfn.modules.lifecycle.naming import configuration
 from nbfn.modules.lifting.arguments import has_place, places_in, scope_of
 from nbfn.modules.lifting.axes import as_tensor, flatten, is_array, pack
@@ -217,8 +217,7 @@ class _Call:
         roots: list[tuple[str, Any]] = [("", fn)]
         for thing in filter(is_module, places_in([self.module, static])):
             roots.append((type(thing).__name__, type(thing)))
-            fields = ((n, thing.__dict__[n]) for n in thing.__field_names__)
-            roots += [(f"self.{name}", value) for name, value in fields if not has_place(value)]
+            roots += [(f"self.{n}", v) for n, v in field_values(thing).items() if not has_place(v)]
         roots += [("", leaf) for leaf in static if not has_place(leaf)]
         roots = [(name, value) for name, value in roots if not is_immutable(value)]
         # An id may be reused after its object's end. Then `holds` is false, because its checks go
@@ -352,7 +351,7 @@ def _named(thing: Any) -> Hashable:
         return thing.collection, thing.name
     # A class transformed in a method is a new class in each call.
     cls = getattr(type(thing), "__untransformed__", type(thing))
-    return serial(cls), configuration([thing.__dict__[name] for name in cls.__field_names__])
+    return serial(cls), configuration(list(field_values(thing).values()))
 
 
 def _vector(counts: Any) -> Any:

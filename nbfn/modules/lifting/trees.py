@@ -6,12 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from nbfn.modules.errors import TransformError
-from nbfn.modules.lifecycle.fields import is_module, map_modules
+from nbfn.modules.lifecycle.fields import field_values, is_module, map_modules
 from nbfn.modules.lifting.arguments import has_place, map_places, scope_of
+from nbfn.modules.lifting.lifting import Leaf
 from nbfn.modules.variables.store import Path
 from nbfn.modules.variables.tree import grown, leaves
-
-Leaf = tuple[str, Path]
 
 
 class Trees:
@@ -113,8 +112,8 @@ def _places(owner: Any, names: Path) -> Iterator[tuple[Path, Path]]:
     yield scope_of(owner).path, names
     if is_module(owner):
         held: list[tuple[Any, str]] = []
-        for name in owner.__field_names__:
-            map_modules(lambda m, n: held.append((m, n)), owner.__dict__[name], name)
+        for name, value in field_values(owner).items():
+            map_modules(lambda m, n: held.append((m, n)), value, name)
         for module, name in held:
             if has_place(module):
                 yield from _places(module, (*names, name))

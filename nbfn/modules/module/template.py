@@ -149,11 +149,12 @@ class Template(tf.Module):
 
     def __new__(cls, /, *args: Any, **kwargs: Any) -> Any:
         """Returns the child of an earlier call, or a new instance with its private state."""
-        known = known_child(cls, args, kwargs)
+        reusable = may_be_reused(kwargs)
+        known = known_child(cls, args, kwargs) if reusable else None
         if known is not None:
             return known
         self = _blank(cls)
-        if may_be_reused(kwargs):
+        if reusable:
             self._life.arguments = (args, kwargs)
         return self
 
@@ -375,11 +376,11 @@ class Template(tf.Module):
         assert isinstance(other, Template)
         if self._has_identity() or other._has_identity():
             return False
-        return self.name == other.name and configuration(self) == configuration(other)
+        return configuration(self) == configuration(other)
 
     def __hash__(self) -> int:
         """Consistent with ``==``."""
-        return id(self) if self._has_identity() else hash((self.name, configuration(self)))
+        return id(self) if self._has_identity() else hash(configuration(self))
 
     def __repr__(self) -> str:
         """Formats the constructor call, and known submodules of a bound module; runs no setup."""

@@ -11,8 +11,8 @@ from nbfn.code import wraps
 from nbfn.modules.errors import TransformError
 from nbfn.modules.lifecycle.methods import nowrap
 from nbfn.modules.lifting.axes import flat_tensors, flatten, pack
-from nbfn.modules.lifting.lifting import Lift, tensors_of
-from nbfn.modules.lifting.trees import Leaf, Trees
+from nbfn.modules.lifting.lifting import Leaf, Lift, tensors_of
+from nbfn.modules.lifting.trees import Trees
 from nbfn.modules.variables.filters import Filter, FilterLike
 
 

@@ -10,8 +10,8 @@ import tensorflow as tf
 from nbfn.modules.errors import TransformError
 from nbfn.modules.lifting.axes import flat_tensors, flatten, pack
 from nbfn.modules.lifting.inner_store import Inner
-from nbfn.modules.lifting.lifting import Lift
-from nbfn.modules.lifting.trees import Leaf, Trees
+from nbfn.modules.lifting.lifting import Leaf, Lift
+from nbfn.modules.lifting.trees import Trees
 from nbfn.modules.variables.filters import EVERYTHING, Filter, FilterLike
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from nbfn.modules.lifting.inner_store import Inner
-from nbfn.modules.lifting.lifting import Lift
+from nbfn.modules.lifting.lifting import Leaf, Lift
 from nbfn.modules.lifting.target import transformed
-from nbfn.modules.lifting.trees import Leaf, Trees
+from nbfn.modules.lifting.trees import Trees
 from nbfn.modules.variables.filters import EVERYTHING, Filter, FilterLike
 
 

@@ -309,6 +309,20 @@ def test_composites_hold_tf_modules_too(tmp_path: Any) -> None:
     assert any("factor" in name for name, _ in tf.train.list_variables(path))
 
 
+def test_names_of_parts_tell_sequences_apart() -> None:
+    one, same, other = (nn.Sequential([nn.Dense(3, name=name)]) for name in "aab")
+    assert one == same
+    assert hash(one) == hash(same)
+    assert one != other
+
+
+def test_a_function_of_an_unbound_sequence_may_make_modules() -> None:
+    x = tf.ones([1, 2])
+    variables = nn.Dense(3).init(nn.key(0), x)
+    made = nn.Sequential([lambda x: nn.Dense(3).bind(variables)(x)])(x)
+    tf.debugging.assert_equal(made, nn.Dense(3).apply(variables, x))
+
+
 def test_every_module_class_has_a_config() -> None:
     class Net(nn.Module):
         width: int

@@ -206,3 +206,24 @@ def test_names_with_a_slash_are_found() -> None:
     bound(x)
     assert bound["a/b"].features == 1
     assert bound["a/b/kernel"].shape == [2, 1]
+
+
+def test_an_instance_from_before_a_field_was_added_has_its_default() -> None:
+    class Part(nn.Module):
+        width: int
+        scale: float = 2.0
+
+        @nn.compact
+        def __call__(self, x):
+            return self.scale * nn.Dense(self.width)(x)
+
+    old = Part(3)
+    del old.__dict__["scale"]  # as after autoreload
+    assert old == Part(3)
+    assert hash(old) == hash(Part(3))
+    x = tf.ones([1, 2])
+    model = Part(3).bind(Part(3).init(nn.key(0), x))
+    del model.__dict__["scale"]
+    expected = model(x)
+    for transform in (nn.jit, nn.remat, nn.map_variables):
+        tf.debugging.assert_near(transform(lambda m, x: m(x))(model, x), expected)

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from nbfn import nn
 from tests.harness.messages import raises
-from tests.modules.nets import WAYS, called, near
+from tests.modules.nets import WAYS, called, near, ones
 
 X = tf.random.stateless_normal([4, 3], nn.key(9))
 RNGS = {"noise": nn.key(3)}
@@ -38,6 +38,10 @@ def summed(m, x):
     return tf.reduce_sum(m(x))
 
 
+SLICED = {
+    "variable_axes": {"params": None, "losses": 0, "seen": 0},
+    "split_rngs": {"params": False},
+}
 SHARED = {"params": None, "sums": None}
 FORMS: dict[str, Any] = {
     "jit": nn.jit(call),
@@ -280,3 +284,29 @@ def test_a_copy_of_a_module_is_gone_afterwards(transform: Any) -> None:
     transform(keeps)(dense, X)
     with pytest.raises(nn.ScopeClosedError):
         kept[0](X)
+
+
+@pytest.mark.parametrize("lift", [nn.jit, nn.remat, lambda cls: nn.vmap(cls, **SLICED)])
+def test_what_is_sown_is_combined_with_what_was_sown_before(lift: Any) -> None:
+    class Regularized(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+            self.sow("losses", "sum", tf.reduce_sum(x), reduce_fn=tf.add, init_fn=lambda: 0.0)
+            self.sow("seen", "x", x)
+            return self.param("w", ones, []) * x
+
+    class Top(nn.Module):
+        def setup(self):
+            self.part = lift(Regularized)()
+
+        def __call__(self, x):
+            return self.part(self.part(x))
+
+    params = {"params": Top().init(nn.key(0), X)["params"]}
+    _, applied = Top().apply(params, X, mutable=["losses", "seen"])
+    bound = Top().bind(params)
+    for _ in range(2):
+        with bound.capture() as sown:
+            bound(X)
+        near(sown, applied)
+    assert len(sown["seen"]["part"]["x"]) == 2

@@ -8,6 +8,7 @@ import weakref
 from typing import Any
 
 import keras
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -519,3 +520,22 @@ def test_a_jitted_function_that_counts_its_traces_is_traced_once() -> None:
     for _ in range(4):
         call(dense, X)
     assert (count, log) == (1, [1])
+
+
+@pytest.mark.parametrize("value", [0.0, float("nan"), 1.5])
+@pytest.mark.filterwarnings("ignore:divide by zero")
+def test_a_number_is_the_one_that_was_given(value: Any) -> None:
+    traces = []
+
+    @nn.jit
+    def divided(module, x, by):
+        traces.append(by)
+        return module(x) / by
+
+    dense = nn.Dense(1, kernel_initializer=nn.initializers.ones)
+    bound = dense.bind(dense.init(nn.key(0), X))
+    for by in (value, -value):
+        expected = bound(X).numpy() / np.float32(by)  # eager TensorFlow takes -0.0 for 0.0
+        for _ in range(2):
+            np.testing.assert_allclose(divided(bound, X, by), expected, rtol=1e-5)
+    assert len(traces) == (1 if value != value else 2)

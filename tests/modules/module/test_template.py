@@ -268,6 +268,9 @@ def test_a_clone_is_made_from_the_original_arguments() -> None:
 
     module = Doubled(2)
     assert (module.width, module.depth) == module.apply({}) == module.bind({})() == (4, 12)
+    lifted = nn.jit(lambda m: (m.width + tf.zeros([]), m.depth + tf.zeros([])))
+    assert lifted(module.bind({})) == (4.0, 12.0)
+    assert nn.remat(Doubled)(2).bind({})() == (4, 12)
     assert module.clone().clone()() == (4, 12)
     assert module.clone(width=5)() == (10, 30)
     assert module.bind({}).unbind()[0]() == module.bind({}).view()() == (4, 12)
