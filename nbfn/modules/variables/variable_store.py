@@ -56,7 +56,8 @@ class Stream:
         def later(path: Path) -> Any:
             # A graph reads the counts when it runs. A path that draws for the first time during a
             # trace has a count by then, which differs in each run.
-            return counts[self._slot(path)]
+            slot = self._slot(path)
+            return _with_room(counts, slot)[slot]
 
         is_later = tf.is_symbolic_tensor(counts)
         return Draws(self.key_here(), counts, slots, later if is_later else None)
@@ -67,6 +68,8 @@ class Stream:
         if self._replicated:
             return self._next_in_replica(slot, draws)
         with _drawing if tf.executing_eagerly() else contextlib.nullcontext():
+            if slot >= _ROOM:
+                self.counts.assign(_with_room(self.counts, slot))
             count = tf.gather(self.counts, slot)
             self.counts.scatter_nd_add([[slot]], [draws])
         return count
@@ -93,6 +96,13 @@ class Stream:
         # Variables of a strategy have no scatter_nd_add (TensorFlow 2.21).
         self.counts.assign_add(tf.one_hot(slot, tf.size(counts), draws, 0, dtype=tf.int32))
         return counts[slot]
+
+
+def _with_room(counts: Any, slot: int) -> Any:
+    """Returns the counts with room for a slot; a restored state may have fewer than a trace."""
+    if slot < _ROOM:
+        return counts
+    return tf.pad(counts, [[0, tf.maximum(slot + 1 - tf.size(counts), 0)]])
 
 
 class VariableStore(Store):

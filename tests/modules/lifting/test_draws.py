@@ -139,3 +139,20 @@ def test_more_paths_than_counts_at_the_start() -> None:
     step = tf.function(traced.__call__, autograph=False)
     for _ in range(2):
         tf.debugging.assert_near(step(X), eager(X))
+
+
+def test_a_state_with_fewer_counts_than_a_trace_draws_from(tmp_path: Path) -> None:
+    class Many(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+            each = [call] * 60 + [nn.remat(call)] * 5 + [call] * 5
+            return tf.stack([draw(Noise(name=f"n{i}"), x[0]) for i, draw in enumerate(each)])
+
+    model = Many().bind({}, rngs={"noise": nn.key(0)})
+    checkpoint = tf.train.Checkpoint(model=model)
+    path, start = checkpoint.save(str(tmp_path / "start")), model.snapshot()
+    step = tf.function(model.__call__, autograph=False)
+    first = [step(X), step(X)]
+    for restore in (lambda: model.restore(start), lambda: checkpoint.restore(path)):
+        restore()
+        tf.debugging.assert_equal([step(X), step(X)], first)
