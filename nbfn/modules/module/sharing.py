@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from nbfn.modules.errors import NameInUseError, UnboundModuleError, show_names
-from nbfn.modules.lifecycle.setup import prepare
 
 
 def share_scope(module: Any, other: Any) -> None:
@@ -35,7 +34,6 @@ def share_scope(module: Any, other: Any) -> None:
                 f"nn.share_scope needs modules with variables, but {each!r} is unbound. Call it in "
                 "setup or in a compact method."
             )
-    prepare(other)
     here, there = module._life.scope, other._life.scope
     inside = there.path[: len(here.path)] == here.path
     target, moved = (module, other) if inside else (other, module)
@@ -63,7 +61,7 @@ def _check_names(target: Any, moved: Any) -> None:
 
 
 def _move(module: Any, scope: Any) -> None:
-    """Moves a module and those below it to another scope, with the stored variables."""
+    """Moves a module and those below it to another scope."""
     old = module._life.scope
     module._life.scope = scope
     for name, child in module._life.children.items():

@@ -57,6 +57,32 @@ def test_children_move_along() -> None:
     assert set(Wrapper().init(nn.key(0), X)["params"]) == {"dense"}
 
 
+def test_parameters_of_setup_live_at_the_shared_place() -> None:
+    """As in Flax Linen: sharing runs no setup, so what it declares is declared there."""
+
+    class Inner(nn.Module):
+        def setup(self):
+            self.w = self.param("w", nn.initializers.ones, [2])
+            self.dense = nn.Dense(3)
+
+        def __call__(self, x):
+            return self.dense(x * self.w)
+
+    class Wrapper(nn.Module):
+        def setup(self):
+            self.inner = Inner()
+            nn.share_scope(self, self.inner)
+
+        def __call__(self, x):
+            return self.inner(x)
+
+    variables = Wrapper().init(nn.key(0), X)
+    assert set(variables["params"]) == {"w", "dense"}
+    bound = Wrapper().bind(variables)
+    tf.debugging.assert_equal(bound(X), Inner().apply(variables, X))
+    assert bound["inner/w"] is bound["w"]
+
+
 def test_siblings_share_the_place_of_the_second() -> None:
     class Tied(nn.Module):
         def setup(self):
