@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
+import tensorflow as tf
+
 from nbfn.modules.module.rows import rows_of
-from nbfn.modules.variables.tree import leaves
 from nbfn.text import tensor_type
 
 _HEAD = ("Path", "Module", "Parameters", "Other variables", "Count")
@@ -20,7 +20,8 @@ def table(top: Any, depth: int | None = None) -> str:
       depth: number of levels of modules that get a row; None for all.
     """
     lines: dict[tuple[str, ...], tuple[str, list[str], list[str], list[int]]] = {}
-    for row in rows_of(top):
+    rows = rows_of(top)
+    for row in rows:
         if row.kind == "module":
             # Structures, and modules that no call has created yet, get a row for their variables.
             if row.label and (depth is None or row.depth <= depth):
@@ -31,7 +32,9 @@ def table(top: Any, depth: int | None = None) -> str:
         text = f"{'/'.join(row.path[len(at) :])}: {tensor_type(row.dtype, row.shape)}"
         if row.label == "params":
             params.append(text)
-            counts.append(math.prod(n or 0 for n in row.shape or ()))
+            size = tf.TensorShape(row.shape).num_elements()
+            if row.same_as is None and size is not None:
+                counts.append(size)
         else:
             others.append(f"{text} ({row.label})")
     cells = [_HEAD]
@@ -44,7 +47,8 @@ def table(top: Any, depth: int | None = None) -> str:
         for row in cells
     ]
     text_lines.insert(1, "  ".join("-" * width for width in widths))
-    everything = [leaf for _, leaf in leaves(top.state.get("params", {}))]
-    total = sum(math.prod(leaf.shape) for leaf in everything)
-    size = sum(math.prod(leaf.shape) * leaf.dtype.size for leaf in everything)
-    return "\n".join([*text_lines, f"Total: {total:,} parameters, {size:,} bytes"])
+    total = sum(sum(counts) for _, _, _, counts in lines.values())
+    once = [row for row in rows if row.label == "params" and row.same_as is None]
+    nbytes = sum(row.nbytes or 0 for row in once)
+    more = "" if all(row.nbytes is not None for row in once) else ", and those of unknown shape"
+    return "\n".join([*text_lines, f"Total: {total:,} parameters, {nbytes:,} bytes{more}"])

@@ -45,3 +45,21 @@ def test_before_its_first_call_a_compact_module_has_its_parts_by_name() -> None:
     (part,) = (row for row in bound.describe() if row.path == ("BatchNorm_0",))
     assert (part.kind, part.label, part.nbytes) == ("module", "", 4 * 4 * 3)
     assert "  BatchNorm_0  48 B\n    beta: float32[3]" in bound.show()
+
+
+def test_a_variable_at_two_paths_counts_once() -> None:
+    class Tied(nn.Module):
+        def setup(self):
+            self.a = self.param("a", nn.initializers.ones, [3])
+            self.b = self.param("b", nn.initializers.ones, [3])
+
+        def __call__(self):
+            return self.a + self.b
+
+    weight = tf.Variable(tf.ones([3]))
+    lines = Tied().bind({"params": {"a": weight, "b": weight}}).tabulate().splitlines()
+    assert lines[2].endswith(" 3")
+    assert lines[-1] == "Total: 3 parameters, 12 bytes"
+    grows = tf.Variable(tf.ones([3]), shape=[None])
+    table = Tied().bind({"params": {"a": weight, "b": grows}}).tabulate()
+    assert table.endswith("Total: 3 parameters, 12 bytes, and those of unknown shape")
