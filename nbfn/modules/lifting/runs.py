@@ -132,13 +132,18 @@ class SlicedCalls:
           The outputs; None if stopped.
 
         Raises:
-          TransformError: the number of runs is unknown.
+          TransformError: the number of runs is unknown or 0.
         """
         if not isinstance(self.size, int):
             raise TransformError(
                 f"{self.lift.label} makes variables, so it must know how many: the mapped axis has "
                 f"no static size. Give {self._size_option}, or call init with inputs of known "
                 "shape."
+            )
+        if not self.size:
+            raise TransformError(
+                f"{self.lift.label} makes variables over an axis of size 0, so there is no first "
+                "one to make. Call init with inputs that have at least one slice."
             )
         outputs: dict[int, Any] = {}
         made: dict[int, dict[Leaf, Any]] = {}

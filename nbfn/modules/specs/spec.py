@@ -76,7 +76,10 @@ class Spec(Mapping[str, Any]):
         return cls(**{name: values[name] for name in cls.__schema__.names if name in values})
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the fields as a new dict, with nested specs as dicts; independent of the spec."""
+        """Returns the fields as a new dict, with nested specs as dicts; independent of the spec.
+
+        A set that holds specs becomes a list, because dicts have no hash.
+        """
         return {name: _plain(value) for name, value in self.items()}
 
     # -- JSON ----------------------------------------------------------------------------------
@@ -182,7 +185,13 @@ def _plain(value: Any) -> Any:
         return value.as_dict()
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple, set, frozenset)):
+    if isinstance(value, (set, frozenset)):
+        items = [_plain(item) for item in value]
+        try:
+            return type(value)(items)
+        except TypeError:
+            return items
+    if isinstance(value, (list, tuple)):
         items = [_plain(item) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
     return copy.deepcopy(value)

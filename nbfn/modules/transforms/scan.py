@@ -215,7 +215,12 @@ class _Loop(SlicedCalls):
 
     def _outputs(self, form: Any, tensors: Sequence[Any]) -> Any:
         axes = spread(self.out_axes, form, "out_axes")
-        return pack(form, [move_axis(t, 0, a or 0) for t, a in zip(tensors, axes, strict=True)])
+        if None in axes:
+            raise TransformError(
+                "nn.scan: out_axes must be the position of the steps' axis for each output, not "
+                "None or nn.broadcast. Return what has no such axis in the carry."
+            )
+        return pack(form, [move_axis(t, 0, a) for t, a in zip(tensors, axes, strict=True)])
 
 
 def _check_carry(before: Sequence[Any], after: Sequence[Any]) -> None:

@@ -131,6 +131,13 @@ def test_as_dict_is_deep() -> None:
     plain["names"].append("b")
     assert spec.names == ["a"]
 
+    class Several(nn.Spec):
+        parts: frozenset[Inner]
+        names: frozenset[str]
+
+    several = Several(parts=frozenset([Inner()]), names=frozenset("a"))
+    assert several.as_dict() == {"parts": [{"rate": 0.5}], "names": frozenset("a")}
+
 
 def test_from_superset() -> None:
     assert Inner.from_superset({"rate": 1.0, "other": 2}) == Inner(rate=1.0)

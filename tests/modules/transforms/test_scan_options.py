@@ -194,3 +194,13 @@ def test_remat_scan_refuses_wrong_lengths() -> None:
     for lengths in ((), (2, 0), (2, 1.5)):
         with raises(nn.TransformError):
             nn.remat_scan(Layer, lengths)
+
+
+def test_outputs_have_an_axis_of_steps() -> None:
+    def step(module, carry, x):
+        return carry, x
+
+    for axes in (nn.broadcast, {"y": None}):
+        scanned = nn.scan(step, out_axes=axes)
+        with raises(nn.TransformError):
+            scanned(Layer().bind({}), 0.0, {"y": XS})

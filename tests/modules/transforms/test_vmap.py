@@ -313,3 +313,9 @@ def test_an_axis_that_an_argument_lacks_is_named() -> None:
     mapped = nn.vmap(nn.Dense, variable_axes={"params": None}, split_rngs={"params": False})
     with raises(nn.TransformError):
         mapped(3).init(nn.key(0), tf.constant(1.0))
+
+
+def test_no_variables_are_made_over_an_axis_of_size_0() -> None:
+    mapped = nn.vmap(nn.Dense, variable_axes={"params": 0}, split_rngs={"params": True})(3)
+    with raises(nn.TransformError):
+        mapped.init(nn.key(0), tf.ones([0, 2, 2]))
