@@ -159,8 +159,15 @@ _CHANGING = (
 )
 
 HIDDEN_STATE = {
+    "AllCandidateSampler",
+    "FixedUnigramCandidateSampler",
+    "FractionalAvgPool",
+    "FractionalMaxPool",
+    "LearnedUnigramCandidateSampler",
+    "LogUniformCandidateSampler",
     "Multinomial",
     "ParameterizedTruncatedNormal",
+    "RandomCrop",
     "RandomGamma",
     "RandomPoisson",
     "RandomPoissonV2",
@@ -168,7 +175,11 @@ HIDDEN_STATE = {
     "RandomStandardNormal",
     "RandomUniform",
     "RandomUniformInt",
+    "SampleDistortedBoundingBox",
+    "SampleDistortedBoundingBoxV2",
+    "ThreadUnsafeUnigramCandidateSampler",
     "TruncatedNormal",
+    "UniformCandidateSampler",
 }
 """Operations whose kernel has the state from which it draws; their seeds are attributes.
 

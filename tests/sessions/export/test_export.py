@@ -326,3 +326,18 @@ def test_options_of_another_kind_are_refused(predict, tmp_path, options) -> None
     with raises(ExportError):
         nbfn.export(tmp_path / "model", **options)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda x: tf.random.uniform_candidate_sampler([[1]], 1, 5, False, 100)[0],
+        lambda x: tf.random.log_uniform_candidate_sampler([[1]], 1, 5, False, 100)[0],
+        lambda x: tf.nn.fractional_max_pool(x, [1.0, 1.5, 1.5, 1.0], True)[0],
+        lambda x: tf.image.sample_distorted_bounding_box([9, 9, 3], [[[0.0, 0, 1, 1]]])[0],
+    ],
+)
+def test_operations_that_draw_are_known(notebook, tmp_path, draw) -> None:
+    f = nbfn.function(draw)
+    f(tf.random.normal([1, 9, 9, 1]))
+    assert nbfn.export(tmp_path / "model", f).verified[0].status == "shapes"
