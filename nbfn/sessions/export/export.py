@@ -183,7 +183,7 @@ def export(
                 if process is not None:
                     files = compare_files(folder, root, _live_traces(chosen), traces)
                     cases = list(_cases(folder, chosen, traces, serving, held))
-                    verified, process = verify_model(folder, cases, held, process, work, time_limit)
+                    verified = verify_model(folder, cases, held, process, work, time_limit)
                     compared = _compared(held, files)
                     unverified = [each for each in verified if each.status == "skipped"]
                     if strict and unverified:

@@ -134,5 +134,7 @@ def _draw_dense(
         return random.integers(0, 2, shape).astype(bool)
     if dtype.is_integer:
         low, high = (0, 1) if real is None or not real.size else (real.min(), real.max())
-        return random.integers(int(low), int(high) + 1, shape).astype(dtype.as_numpy_dtype)
+        wide = np.uint64 if dtype == tf.uint64 else np.int64
+        drawn = random.integers(int(low), int(high), shape, wide, endpoint=True)
+        return drawn.astype(dtype.as_numpy_dtype)
     return random.random(shape).astype(dtype.as_numpy_dtype)

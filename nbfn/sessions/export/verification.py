@@ -23,7 +23,6 @@ from nbfn.sessions.export.verifier import (
     VerificationCall,
     VerificationError,
     Verifier,
-    verifier,
 )
 from nbfn.text import count, first_line, join
 from nbfn.underway.work import Work
@@ -138,7 +137,7 @@ def verify(
     process: Verifier,
     work: Work,
     time_limit: float,
-) -> tuple[list[Verification], Verifier]:
+) -> list[Verification]:
     """Loads a model in another process and compares it with the notebook.
 
     Each case is called in the other process first, which can always be killed, and only then here.
@@ -148,12 +147,12 @@ def verify(
         model: Folder of the SavedModel.
         cases: What to call.
         held: The variables and tables of the model.
-        process: The process.
+        process: The process, which is restarted if a call was stopped.
         work: The registered work, whose progress is updated by two steps.
         time_limit: Seconds for each call; one that takes longer is stopped and skipped.
 
     Returns:
-        The results; and the process, which is another one if a call was stopped.
+        The results.
 
     Raises:
         VerificationError: If the model cannot be loaded, or an output or variable differs.
@@ -174,8 +173,7 @@ def verify(
     is_first = True
     while waiting or is_first:
         if not process.is_alive:
-            process.end()
-            process = verifier()
+            process.restart()
         with tempfile.TemporaryDirectory(prefix="nbfn-verify-") as folder:
             asked = [call for _, _, call in waiting]
             there = process.verify(model, Path(folder), held.dtypes, asked, time_limit, report)
@@ -188,7 +186,7 @@ def verify(
             if call.results is None and _is_worth_a_call(label, late.get(id(case.inputs)))
         ]
         if len(left) == len(waiting) and not late:
-            raise VerificationError("the exported model ended its process when it was called")
+            raise VerificationError("the process crashed while calling the exported model")
         waiting, is_first = left, False
     work.next("verifying")
     for case, label, call in calls:
@@ -196,7 +194,7 @@ def verify(
         _call_here(case, label, call, held, state, time_limit)
         if call.results is None and not (case.compared or case.notes):
             case.notes.append(_too_late(label, time_limit))
-    return [case.verdict() for case in cases], process
+    return [case.verdict() for case in cases]
 
 
 def _is_worth_a_call(label: str, late: str | None) -> bool:

@@ -1,4 +1,4 @@
-"""The process in which exported models are loaded and called; it always ends."""
+"""The process in which exported models are loaded and called; it never outlives the kernel."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from nbfn.errors import NbfnError
+from nbfn.functions.calls.interruption import uninterrupted
 from nbfn.sessions.export import replay
 
 START_LIMIT = 600.0
@@ -57,11 +58,14 @@ class Verifier:
     """
 
     nbytes: int = 0
-    _lines: queue.SimpleQueue[str | None] = field(default_factory=queue.SimpleQueue)
     _timer: threading.Timer | None = None
-    _is_busy: bool = False
 
     def __post_init__(self) -> None:
+        self._start()
+
+    def _start(self) -> None:
+        self._is_busy = False
+        self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._errors = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115
         self._process = subprocess.Popen(
             [sys.executable, replay.__file__],
@@ -79,18 +83,19 @@ class Verifier:
             errors="replace",
             start_new_session=True,  # Ctrl-C reaches only the kernel, which then ends the process
         )
-        threading.Thread(target=self._listen, daemon=True).start()
-
-    def _listen(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            self._lines.put(line.rstrip("\n"))
-        self._lines.put(None)
+        output = self._process.stdout, self._lines
+        threading.Thread(target=_listen, args=output, daemon=True).start()
 
     @property
     def is_alive(self) -> bool:
         """Whether it can verify another model."""
         return self._process.poll() is None
+
+    def restart(self) -> None:
+        """Replaces the process by another one."""
+        with uninterrupted():  # an interrupt could leave an unreferenced process
+            self.end()
+            self._start()
 
     def end(self) -> None:
         """Ends the process."""
@@ -212,6 +217,12 @@ class Verifier:
         self._process.wait()
         self._errors.seek(0)
         return (self._errors.read().strip().splitlines() or ["it ended without a message"])[-1]
+
+
+def _listen(output: Any, lines: queue.SimpleQueue[str | None]) -> None:
+    for line in output:
+        lines.put(line.rstrip("\n"))
+    lines.put(None)
 
 
 _kept: Verifier | None = None

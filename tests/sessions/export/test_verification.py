@@ -12,6 +12,7 @@ import pytest
 import tensorflow as tf
 
 import nbfn
+from nbfn.sessions.export.inputs import inputs_of
 from nbfn.sessions.export.verifier import VerificationError
 from tests.harness.messages import raises
 
@@ -261,6 +262,13 @@ def test_no_large_input_is_kept() -> None:
     f(np.zeros([250_001], np.float32))
     f(tf.zeros([250_000]))
     assert [trace.sample is not None for trace in f.traces] == [False, False, True]
+
+
+def test_the_largest_integers_are_drawn() -> None:
+    for dtype, value in ((np.uint64, 2**64 - 1), (np.int64, 2**63 - 1), (np.uint8, 255)):
+        sample = np.array([value], dtype)
+        drawn = inputs_of([tf.TensorSpec([1], dtype)], (sample,))["drawn inputs"]
+        np.testing.assert_array_equal(drawn[0], sample, strict=True)
 
 
 def test_integers_and_strings_are_drawn_from_what_was_seen(notebook, tmp_path) -> None:

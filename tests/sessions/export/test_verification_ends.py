@@ -170,6 +170,20 @@ def test_a_call_that_does_not_end_is_skipped_and_the_others_are_compared(
     assert [each.name for each in tmp_path.iterdir()] == ["model"]
 
 
+def test_a_process_that_replaced_a_stopped_one_ends_too(notebook, tmp_path, monkeypatch) -> None:
+    functions = [nbfn.function(each) for each in (endless, lambda x: x)]
+    for each in functions:
+        each(tf.constant(2.0))
+
+    def interrupted(*args: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(verification, "_call_here", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        nbfn.export(tmp_path / "model", functions, time_limit=1, keep_process=0)
+    assert replays(os.getpid()) == []
+
+
 def test_the_process_is_kept_for_the_next_verification(notebook, tmp_path) -> None:
     f = nbfn.function(lambda x: x + 1)
     f(tf.constant(2.0))
