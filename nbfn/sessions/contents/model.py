@@ -7,7 +7,6 @@ here.
 from __future__ import annotations
 
 import math
-import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -16,7 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from nbfn.functions.traces.variable_names import children, is_leaf, named_leaves
-from nbfn.modules.lifecycle.binding import is_bound
+from nbfn.modules.lifecycle.fields import is_module
 from nbfn.modules.module.rows import (
     Row,
     as_text,
@@ -30,8 +29,6 @@ from nbfn.text import count, data_size, tensor_type
 Path = tuple[str, ...]
 
 TEXT_ROWS = 100
-
-_described: dict[int, tuple[weakref.ReferenceType[Any], tuple[Row, ...]]] = {}
 
 
 @dataclass(frozen=True)
@@ -212,22 +209,14 @@ def _sum(one: float | None, other: float | None) -> float | None:
 
 
 def _rows(value: Any) -> tuple[Row, ...]:
-    if not hasattr(type(value), "describe"):
-        return tuple(row for row, _ in _Tree().rows(value, ()))
-    if is_bound(value):
+    if is_module(value):
         return tuple(value.describe())
-    # An unbound module is an immutable specification; its rows are cached because `setup` is user
-    # code that should not run at each display.
-    known = _described.get(id(value))
-    if known is None or known[0]() is not value:
-        known = _described[id(value)] = weakref.ref(value), tuple(value.describe())
-        weakref.finalize(value, _described.pop, id(value), None).atexit = False
-    return known[1]
+    return tuple(row for row, _ in _Tree().rows(value, ()))
 
 
 def variables_of(value: Any) -> dict[Path, tf.Variable]:
     """Returns the variables of a model by their paths in its tree."""
-    if hasattr(type(value), "describe"):
+    if is_module(value):
         leaves = named_leaves(children(value))
         return {tuple(name.split("/")): leaf for name, leaf in leaves.items()}
     return {

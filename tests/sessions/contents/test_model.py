@@ -181,3 +181,22 @@ def test_what_has_no_tree_is_refused() -> None:
     session = Session({"rate": 0.5, "net": classifier()})
     with raises(SessionKeyError):
         session.tabulate("rate")
+
+
+def test_a_layer_that_is_added_is_in_the_tree() -> None:
+    net = nn.Sequential([nn.Dense(3)])
+    assert "dense_1" not in rows(model_of(net))
+    net.add(nn.Dense(4))
+    assert rows(model_of(net))["dense_1"] == ("module", "Dense")
+
+
+def test_a_method_of_the_users_is_no_tree() -> None:
+    class Described(tf.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = tf.Variable(1.0)
+
+        def describe(self) -> str:
+            return "mine"
+
+    assert rows(model_of(Described()))["weight"] == ("variable", "params")
