@@ -22,8 +22,35 @@ MAX_ELEMENTS = 4_000_000
 MAX_COPIED = 25_000_000
 """Maximum number of elements in all copies together: 100 MB."""
 
-# By id, because a tf.Variable has no hash (TensorFlow 2.21).
-_copies: dict[int, tuple[weakref.ReferenceType[Any], np.ndarray[Any, Any]]] = {}
+_Copy = tuple[weakref.ReferenceType[Any], np.ndarray[Any, Any]]
+
+
+class _Copies:
+    """Copies of variables' values, by id, because a tf.Variable has no hash (TensorFlow 2.21)."""
+
+    def __init__(self) -> None:
+        self._held: dict[int, _Copy] = {}
+        self._size = 0
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def add(self, variable: tf.Variable, values: np.ndarray[Any, Any]) -> None:
+        """Keeps a copy until the variable is garbage-collected, or there is no room."""
+        key = id(variable)
+        self._held[key] = weakref.ref(variable, lambda _: self.pop(key)), values
+        self._size += values.size
+        while self._size > MAX_COPIED:
+            self.pop(next(iter(self._held)))
+
+    def pop(self, key: int) -> np.ndarray[Any, Any] | None:
+        """Removes the copy of a variable and returns it."""
+        _, values = self._held.pop(key, (None, None))
+        self._size -= 0 if values is None else values.size
+        return values
+
+
+_copies = _Copies()
 
 
 @dataclass(frozen=True)
@@ -138,13 +165,10 @@ def difference(variable: tf.Variable, values: np.ndarray[Any, Any]) -> tuple[flo
     Returns:
         The norm of the difference, and the norm of the earlier values; None at the first look.
     """
-    reference, before = _copies.pop(id(variable), (None, None))
+    before = _copies.pop(id(variable))
     if values.size <= MAX_ELEMENTS:
-        _copies[id(variable)] = weakref.ref(variable), values.astype(np.float32)
-        while sum(copy.size for _, copy in _copies.values()) > MAX_COPIED:
-            del _copies[next(iter(_copies))]
-    # The id of a garbage-collected variable may belong to another one now.
-    if before is None or reference is None or reference() is not variable:
+        _copies.add(variable, values.astype(np.float32))
+    if before is None:
         return None
     with np.errstate(all="ignore"):
         distance = np.linalg.norm(values.astype(np.float32) - before)

@@ -55,6 +55,7 @@ def test_looking_keeps_no_variable_and_few_copies(monkeypatch) -> None:
     variables.clear()
     gc.collect()
     assert reference() is None
+    assert len(statistics._copies) == 0
 
 
 @pytest.mark.parametrize("value", [tf.Variable("text"), tf.Variable(tf.zeros([0]))])
