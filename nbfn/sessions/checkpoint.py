@@ -80,10 +80,15 @@ def save(path: str | os.PathLike[str]) -> Checkpoint:
 
     Raises:
         CheckpointError: If no name of the notebook leads to a variable or table, or `path` is not
-            on a file system of this machine.
+            on a file system of this machine, or a pattern of file names.
     """
     if "://" in os.fspath(path):
         raise CheckpointError(f"`{path}` is on no file system of this machine; save to one that is")
+    if any(character in "*?[\\" for character in os.fspath(path)):
+        raise CheckpointError(
+            f"`{path}` would be a pattern of file names for TensorFlow, which could not read the "
+            "checkpoint; save to a path without *, ?, [ and \\"
+        )
     target = Path(path)
     here = _Notebook()
     if not here.held.values:

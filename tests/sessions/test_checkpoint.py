@@ -231,3 +231,11 @@ def test_a_failed_save_keeps_the_old_one(full, tmp_path, monkeypatch) -> None:
     nbfn.restore(tmp_path / "run")
     assert full["weight"].numpy() == 2.0
     assert len(list(tmp_path.iterdir())) == 2
+
+
+@pytest.mark.parametrize("name", ["model[v2]", "a*b?"])
+def test_a_pattern_of_file_names_is_refused(notebook, tmp_path, name) -> None:
+    notebook["weight"] = tf.Variable(2.0)
+    with raises(CheckpointError):
+        nbfn.save(tmp_path / name)
+    assert not list(tmp_path.iterdir())

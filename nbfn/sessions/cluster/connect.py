@@ -150,6 +150,8 @@ def _addresses(job: str, tasks: Any) -> tuple[str, ...]:
     tasks = list(tasks.values()) if isinstance(tasks, Mapping) else tasks
     if isinstance(tasks, str):
         tasks = [tasks]
+    if not isinstance(tasks, Sequence):
+        raise ConnectError(f"the job `{job}` has the addresses {tasks!r:.60}; {_EXPECTED}")
     found = [str(each).removeprefix("grpc://") for each in tasks]
     for address in found:
         host, _, port = address.rpartition(":")

@@ -57,13 +57,16 @@ def scope() -> Iterator[None]:
 
 def _with_aggregation(next_creator: Callable[..., Any], **options: Any) -> Any:
     """Sets the aggregation of a variable so that replicas may assign to it, as one device would."""
-    unsaid = options.get("aggregation") in (None, tf.VariableAggregation.NONE)
-    if unsaid and options.get("synchronization") != tf.VariableSynchronization.ON_READ:
-        initial = options.get("initial_value")
-        dtype = (
-            options.get("dtype")
-            or tf.convert_to_tensor(initial() if callable(initial) else initial).dtype
-        )
+    is_default = options.get("aggregation") in (None, tf.VariableAggregation.NONE)
+    if is_default and options.get("synchronization") != tf.VariableSynchronization.ON_READ:
+        dtype = options.get("dtype")
+        if dtype is None:
+            initial = options.get("initial_value")
+            if callable(initial):
+                initial = initial()
+                if tf.executing_eagerly():  # a graph may need it outside of this one
+                    options["initial_value"] = initial
+            dtype = tf.convert_to_tensor(initial).dtype
         spread = tf.VariableAggregation
         is_floating = tf.as_dtype(dtype).is_floating
         options["aggregation"] = spread.MEAN if is_floating else spread.ONLY_FIRST_REPLICA

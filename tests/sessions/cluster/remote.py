@@ -27,7 +27,17 @@ def error_of(call, *args, **kwargs):
     return None
 
 
-bad = [3, "nowhere", "host:0", {}, {"worker": []}, '{"cluster": ', None, "127.0.0.1:1"]
+bad = [
+    3,
+    "nowhere",
+    "host:0",
+    {},
+    {"worker": []},
+    {"worker": 5},
+    '{"cluster": ',
+    None,
+    "127.0.0.1:1",
+]
 os.environ.pop("TF_CONFIG", None)
 found["bad"] = [error_of(nbfn.connect, each, time_limit=2) for each in bad]
 found["none_added"] = list(nbfn.session().devices)

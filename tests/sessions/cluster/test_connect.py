@@ -68,6 +68,7 @@ def test_what_is_no_cluster_is_refused(found: dict[str, Any]) -> None:
         "the job `worker` has the address 'host:0'; expected host:port",
         "the cluster is of type dict, {}; expected",
         "the job `worker` has no address",
+        "the job `worker` has the addresses 5; expected",
         "the text of the TF_CONFIG is not JSON",
         "no cluster is given, and TF_CONFIG is not set",
         "127.0.0.1:1 (Connection refused): no server answers there within 2 s",

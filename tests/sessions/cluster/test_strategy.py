@@ -16,6 +16,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from nbfn.sessions.cluster.strategy import scope, use
+
 STEPS = Path(__file__).with_name("steps.py")
 SAME: dict[str, Any] = {"rtol": 2e-5, "atol": 2e-6}
 """Adam makes rounding larger; a wrong factor changes the losses of SGD by 0.5 % (measured)."""
@@ -189,3 +191,20 @@ def test_placement_on_gpus() -> None:
     made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert "GPU:0" in made.stdout, made.stderr[-2000:]
     assert "GPU:1" in made.stdout
+
+
+def test_an_initial_value_is_computed_once() -> None:
+    calls = []
+
+    def initial():
+        calls.append(1)
+        return tf.ones([2])
+
+    use(tf.distribute.MirroredStrategy(["CPU:0"]))
+    try:
+        with scope():
+            made = tf.Variable(initial)
+    finally:
+        use(None)
+    assert len(calls) == 1
+    assert made.aggregation is tf.VariableAggregation.MEAN
