@@ -60,7 +60,7 @@ from nbfn._tensorflow.graphs.ordering import (
     may_fail,
     unordered_loops,
 )
-from nbfn._tensorflow.graphs.python_calls import graph_time_functions
+from nbfn._tensorflow.graphs.python_calls import PYTHON_CALLS, graph_time_functions
 from nbfn._tensorflow.graphs.recording import is_recording, record_gradient
 from nbfn._tensorflow.graphs.saved_model import (
     SavedModel,
@@ -121,7 +121,6 @@ from nbfn._tensorflow.tracing.calls import (
     flat_call,
     flat_inputs,
     is_composite,
-    is_plain_eager,
     iterator_parts,
     parameter_names,
     plain_eager_device,

@@ -22,8 +22,7 @@ from nbfn.functions.traces.capture import capture_id, capture_of, nbytes_of, sho
 from nbfn.functions.traces.variable_names import named_leaves
 from nbfn.outlines.lists import model_note
 from nbfn.outlines.session import VARIABLES
-from nbfn.sessions.contents import kinds
-from nbfn.sessions.contents.model import model_of
+from nbfn.sessions.contents.model import is_model, model_of
 from nbfn.sessions.contents.objects import is_object, objects_below
 from nbfn.sessions.contents.reach import past_captures
 from nbfn.sessions.contents.statistics import glimpsed, statistics_outline
@@ -230,5 +229,4 @@ def _models(named: Names, known: dict[str, Tree]) -> dict[str, Tree]:
 
 def models_of(named: Names) -> dict[str, Any]:
     """Returns the modules, Keras models and layers among some names."""
-    modules = {name: value for name, value in named if isinstance(value, tf.Module)}
-    return modules | {name: value for name, value in named if kinds.is_layer(value)}
+    return {name: value for name, value in named if is_model(value)}

@@ -5,28 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from nbfn import protocol
 
 if TYPE_CHECKING:
     from nbfn.functions import Capture
-
-
-class Timed(Protocol):
-    """Runs of a cell, as the totals need them."""
-
-    @property
-    def runs(self) -> int:
-        """Number of runs."""
-
-    @property
-    def seconds(self) -> float:
-        """Their duration."""
-
-    @property
-    def tracing(self) -> float:
-        """Seconds spent on tracing."""
+    from nbfn.sessions.timeline.runs import TimelineRun
 
 
 @dataclass
@@ -110,7 +95,7 @@ class HolderCounts:
 def totals_of(
     functions: Iterable[protocol.FunctionRecord],
     cells: Iterable[Collection[str]],
-    runs: Collection[Timed],
+    runs: Collection[TimelineRun],
     **others: int,
 ) -> protocol.Totals:
     """Computes the totals; the only place that defines what is counted.

@@ -208,7 +208,6 @@ def _variables_and_tables(root: Any, record: Mapping[str, Any]) -> dict[str, Any
     known = {
         id(each): name for name, each in zip(record.get("resources", ()), resources, strict=False)
     }
-    used = {id(v) for each in root.signatures.values() for v in each.variables}
     for path, value, owner in walk(_public(root), whole=True):
         name = path.removeprefix("nbfn_")
         if isinstance(value, tf.Variable) and id(value) not in named:
@@ -221,7 +220,7 @@ def _variables_and_tables(root: Any, record: Mapping[str, Any]) -> dict[str, Any
             names[known.get(id(owner), name)] = owner
     for each in root.signatures.values():  # variables that only a graph refers to
         for variable in each.variables:
-            if id(variable) in used - named:
+            if id(variable) not in named:
                 named.add(id(variable))
                 names.setdefault(variable.name.removesuffix(":0"), variable)
     return names

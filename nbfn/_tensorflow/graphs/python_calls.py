@@ -11,7 +11,8 @@ from nbfn._tensorflow.graphs.captures import all_nodes
 
 _script_ops = internal("ops.script_ops")
 
-_OPERATIONS = frozenset({"EagerPyFunc", "PyFunc", "PyFuncStateless"})
+PYTHON_CALLS = frozenset({"EagerPyFunc", "PyFunc", "PyFuncStateless"})
+"""The operations of ``tf.py_function`` and ``tf.numpy_function`` (TensorFlow 2.21)."""
 _registry: Any = getattr(_script_ops, "_py_funcs", None)
 
 
@@ -32,7 +33,7 @@ def graph_time_functions(graph: Any) -> list[Callable[..., Any]]:
 
 def _tokens(definition: Any) -> Iterator[str]:
     for node in all_nodes(definition):
-        if node.op in _OPERATIONS:
+        if node.op in PYTHON_CALLS:
             yield node.attr["token"].s.decode()
 
 

@@ -13,7 +13,7 @@ from nbfn.modules.variables.filters import NOTHING, Filter
 from nbfn.modules.variables.tree import map_leaves
 
 broadcast = None
-"""Flax's name for the axis of values that are not mapped over, but the same for all."""
+"""Flax's name for None: shared by all runs."""
 
 
 def axis_of(axes: Mapping[Any, Any], collection: str) -> Any:
@@ -73,12 +73,7 @@ def is_array(value: Any) -> bool:
 
 
 COMPOSITE = (tf.RaggedTensor, tf.SparseTensor)
-"""Tensors that consist of several."""
-
-
-def as_tensor(value: Any) -> Any:
-    """Converts a value to a tensor; composite tensors are unchanged."""
-    return value if isinstance(value, COMPOSITE) else tf.convert_to_tensor(value)
+"""Composite tensor types."""
 
 
 def move_axis(value: Any, source: int, target: int) -> Any:
@@ -89,10 +84,8 @@ def move_axis(value: Any, source: int, target: int) -> Any:
     return tensor if order == sorted(order) else tf.transpose(tensor, order)
 
 
-def stack(values: Sequence[Any], axis: Any) -> Any:
-    """Stacks structures of tensors along an axis; with None, returns the last."""
-    if axis is None:
-        return values[-1]
+def stack(values: Sequence[Any], axis: int) -> Any:
+    """Stacks structures of tensors along an axis."""
     columns = zip(*(flatten(value) for value in values), strict=True)
     return pack(values[0], [_stack(column, axis) for column in columns])
 

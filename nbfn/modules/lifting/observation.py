@@ -12,7 +12,8 @@ import tensorflow as tf
 from nbfn.code import PLAIN, plain_function
 from nbfn.errors import report_failure
 from nbfn.modules.lifecycle.fields import is_module
-from nbfn.modules.lifting.axes import as_tensor, flatten, is_array
+from nbfn.modules.lifting.axes import flatten, is_array
+from nbfn.modules.variables.tree import as_tensor
 from nbfn.state.guarded import GuardedState
 
 

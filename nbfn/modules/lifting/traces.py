@@ -27,7 +27,7 @@ from nbfn.modules.lifecycle import context
 from nbfn.modules.lifecycle.fields import field_values, is_module
 from nbfn.modules.lifecycle.naming import configuration
 from nbfn.modules.lifting.arguments import has_place, places_in, scope_of
-from nbfn.modules.lifting.axes import as_tensor, flatten, is_array, pack
+from nbfn.modules.lifting.axes import flatten, is_array, pack
 from nbfn.modules.lifting.inner_store import Streams
 from nbfn.modules.lifting.lifting import Leaf, Lift
 from nbfn.modules.lifting.observation import (
@@ -37,6 +37,7 @@ from nbfn.modules.lifting.observation import (
     observers,
     owner_of,
 )
+from nbfn.modules.variables.tree import as_tensor
 from nbfn.serial import serial
 from nbfn.state.guarded import GuardedState
 from nbfn.state.state import State

@@ -66,7 +66,7 @@ def form_of(value: Any) -> Any:
     if isinstance(value, initializers.Initializer):
         if initializers.from_name(value.name) == value:
             return {"$initializer": value.name}
-    elif isinstance(value, (types.FunctionType, types.BuiltinFunctionType)):
+    elif _is_function(value):
         for prefix, holder in _FUNCTIONS.items():
             # Not by __name__: that of tf.nn.softmax is softmax_v2 (TensorFlow 2.21).
             name = next((n for n, held in vars(holder).items() if held is value), "_")
@@ -194,14 +194,6 @@ def _from_plain(make: Callable[[Any], Any]) -> pydantic.WrapValidator:
     return pydantic.WrapValidator(read)
 
 
-def _schema(schema: dict[str, Any]) -> pydantic.WithJsonSchema:
-    return pydantic.WithJsonSchema(schema)
-
-
-def _plain(form: Callable[[Any], Any]) -> pydantic.PlainSerializer:
-    return pydantic.PlainSerializer(form)
-
-
 def _sizes(shape: tf.TensorShape) -> list[int | None] | None:
     return None if shape.rank is None else shape.as_list()
 
@@ -243,6 +235,8 @@ _SPEC_SCHEMA = {
     "required": ["shape", "dtype"],
 }
 _TEXT_SCHEMA = {"type": "string"}
+_plain, _schema = pydantic.PlainSerializer, pydantic.WithJsonSchema
+
 _NUMPY = (
     _from_plain(np.dtype),
     _plain(lambda dtype: dtype.str),

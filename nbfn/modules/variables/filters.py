@@ -45,8 +45,7 @@ class Filter:
         if isinstance(spec, str):
             return cls(frozenset([spec]))
         if isinstance(spec, DenyList):
-            inner = cls.of(spec.deny)
-            return cls(inner.names, not inner.complement)
+            return ~cls.of(spec.deny)
         listed = isinstance(spec, Collection) and not isinstance(spec, Mapping)
         if listed and all(isinstance(name, str) for name in spec):
             return cls(frozenset(spec))

@@ -22,9 +22,6 @@ from nbfn.sessions.session import Function as Subject
 from nbfn.sessions.session import session
 from nbfn.text import count
 
-# The operations of tf.py_function and tf.numpy_function (TensorFlow 2.21).
-_PYTHON_CALLS = ("EagerPyFunc", "PyFunc", "PyFuncStateless")
-
 
 @dataclass(frozen=True)
 class Problem:
@@ -172,9 +169,8 @@ def _called(capture: Capture) -> str:
 
 
 def _is_iterator(handle: Any) -> bool:
-    iterators = session().iterators.values()
-    # An iterator has no public attribute for its handle (TensorFlow 2.21).
-    return any(handle is getattr(each, "_iterator_resource", None) for each in iterators)
+    parts = map(_tensorflow.iterator_parts, session().iterators.values())
+    return any(handle is each[1] for each in parts if each is not None)
 
 
 def _of_graph(name: str, definition: Any) -> Iterator[Problem]:
@@ -186,7 +182,7 @@ def _of_graph(name: str, definition: Any) -> Iterator[Problem]:
             "communicates between devices, and waits for ever where one device serves the model",
             "export a function of what one replica computes",
         )
-    if kinds.intersection(_PYTHON_CALLS):
+    if kinds.intersection(_tensorflow.PYTHON_CALLS):
         yield refused(
             "calls Python while it runs (py_function, numpy_function), which no other process has",
             "write that part with TensorFlow's operations, or do it outside of the function",
