@@ -148,7 +148,7 @@ def restore(path: str | os.PathLike[str], *, partial: bool = False) -> Checkpoin
     if found.missing and not partial:
         listed = shortened([f"`{name}`" for name in found.missing])
         raise RestoreError(
-            f"the checkpoint has {listed}, which the notebook has not; nothing was restored "
+            f"the checkpoint has {listed}, which the notebook lacks; nothing was restored "
             "(partial=True restores the rest)"
         )
     with uninterrupted():

@@ -74,7 +74,7 @@ class CellReads:
             assigned it.
         direct: The names among them that its own code reads.
         imports: The imported names among them, which never change.
-        gives: The names that it assigns.
+        assigns: The names that it assigns.
         outdated: The names that have changed since it read them.
         shows: Whether it only displays values, and need not run again.
         defines: The functions and classes that it defines, each with the names that determine which
@@ -85,7 +85,7 @@ class CellReads:
     reads: Mapping[str, Cell]
     direct: frozenset[str]
     imports: frozenset[str]
-    gives: frozenset[str]
+    assigns: frozenset[str]
     outdated: tuple[str, ...]
     shows: bool = False
     defines: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -109,12 +109,12 @@ class Dependencies:
         again: list[Cell] = []
         new: dict[str | int | None, frozenset[str]] = {}
         for each in self.cells:  # in run order, so that one pass is enough
-            made = {n for n, giver in each.reads.items() if n in new.get(_key(giver), ())}
+            made = {n for n, assigner in each.reads.items() if n in new.get(_key(assigner), ())}
             if each.outdated or (made and not each.shows):
                 again.append(each.cell)
                 changed = made.union(map(root_of, each.outdated))
                 same = {n for n, read in each.defines.items() if read.isdisjoint(changed)}
-                new[_key(each.cell)] = each.gives - same
+                new[_key(each.cell)] = each.assigns - same
         return tuple(again)
 
     def __repr__(self) -> str:
@@ -153,14 +153,14 @@ def dependencies_of(named: Iterable[tuple[str, Any]], log: CellLog = cells) -> D
 
 
 def _cell(ran: RanCell, log: CellLog) -> CellReads:
-    givers = log.givers(ran)
+    assigners = log.assigners(ran)
     code = ran.code
     return CellReads(
         cell=ran.cell,
-        reads={name: by.cell for name, by in givers.items()},
+        reads={name: by.cell for name, by in assigners.items()},
         direct=code.reads,
-        imports=frozenset(name for name, by in givers.items() if name in by.code.imports),
-        gives=code.gives,
+        imports=frozenset(name for name, by in assigners.items() if name in by.code.imports),
+        assigns=code.assigns,
         outdated=tuple(log.outdated(ran)),
         shows=code.shows,
         defines=code.defines,
@@ -185,8 +185,8 @@ def _function(name: str, function: Any, log: CellLog) -> FunctionReads | None:
 def _is_value(source: Any, log: CellLog) -> bool:
     """Returns whether a source that a trace read is neither code nor imported."""
     root = root_of(source.name)
-    giver = log.giver(root)
-    return source.kind != "code" and (giver is None or root not in giver.code.imports)
+    assigner = log.assigner(root)
+    return source.kind != "code" and (assigner is None or root not in assigner.code.imports)
 
 
 def _changes(function: Any, traces: list[Trace], log: CellLog) -> Iterator[Change]:
@@ -196,8 +196,10 @@ def _changes(function: Any, traces: list[Trace], log: CellLog) -> Iterator[Chang
     found = [staleness.since(trace) for trace in traces]
     if all(found):
         for cause in found[-1]:
-            giver = log.giver(root_of(cause.path or ""))
-            yield Change(cause.path or "", cause.sentence, None if giver is None else giver.cell)
+            assigner = log.assigner(root_of(cause.path or ""))
+            yield Change(
+                cause.path or "", cause.sentence, None if assigner is None else assigner.cell
+            )
 
 
 def root_of(name: str) -> str:

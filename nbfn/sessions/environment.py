@@ -24,7 +24,7 @@ from nbfn.outlines.lists import model_note
 from nbfn.outlines.session import VARIABLES
 from nbfn.sessions.contents.model import is_model, model_of
 from nbfn.sessions.contents.objects import is_object, objects_below
-from nbfn.sessions.contents.reach import past_captures
+from nbfn.sessions.contents.reach import obsolete_captures
 from nbfn.sessions.contents.statistics import glimpsed, statistics_outline
 from nbfn.sessions.contents.tree import model_outline
 from nbfn.sessions.feed import LIMITS, VALUES, Environment, Tree, everything, feed
@@ -52,7 +52,7 @@ Names = list[tuple[str, Any]]
 
 
 def update_environment(named: Names, *, now: bool = False) -> None:
-    """Updates the feed's devices, models, variables and past captures.
+    """Updates the feed's devices, models, variables and obsolete captures.
 
     Devices are listed only once a trace exists: listing initialises TensorFlow's context, after
     which devices cannot be configured; a trace has already initialised it.
@@ -72,7 +72,7 @@ def update_environment(named: Names, *, now: bool = False) -> None:
     began = time.monotonic()
     if now or began >= _read_at.get(_VARIABLES, 0):
         update_names(environment, named, *everything())
-        environment.past = past_captures(named, live_functions()) - environment.named.keys()
+        environment.obsolete = obsolete_captures(named, live_functions()) - environment.named.keys()
         ended = time.monotonic()
         _read_at[_VARIABLES] = ended + PATIENCE * max(ended - began - FREE, 0.0)
     else:

@@ -78,7 +78,7 @@ class Environment:
         named: Sizes in bytes of the variables that the notebook's names lead to, by id.
         variables: Rows of the first `LIMITS["variables"]` of these.
         names: Display names by function or cell id, where the own name is not unique.
-        past: Ids of captures that no longer belong to the session; they are not listed.
+        obsolete: Ids of captures that no longer belong to the session; they are not listed.
         work: Running work, by id.
         values: The outline of the variables' values, while a page shows it.
         read_shown: Requests a read on the main thread of what is read only while it is shown.
@@ -91,7 +91,7 @@ class Environment:
     named: dict[str, int | None] = field(default_factory=dict)
     variables: dict[str, protocol.VariableRecord] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
-    past: frozenset[str] = frozenset()
+    obsolete: frozenset[str] = frozenset()
     work: dict[str, protocol.WorkRecord] = field(default_factory=dict)
     values: protocol.Page | None = None
     read_shown: Callable[[], None] = lambda: None
@@ -157,7 +157,7 @@ class Feed:
         self._named: dict[str, int | None] = {}
         self._shown_as: dict[str, protocol.VariableRecord] = {}
         self._own_names: dict[str, str] = {}
-        self._past: frozenset[str] = frozenset()
+        self._obsolete: frozenset[str] = frozenset()
         self._runs: dict[str, TimelineRun] = {}
         self._runs_changed = 0
         self._watchers: dict[Subscriber, _Watcher] = {}
@@ -450,10 +450,10 @@ class Feed:
             del self._seen[id]
             self._forget(id, removed)
         removed_ids = self._held.take_dropped()
-        self._put_past(put)
-        removed.variables.extend((removed_ids | self._past) & self._sent.variables.keys())
+        self._put_obsolete(put)
+        removed.variables.extend((removed_ids | self._obsolete) & self._sent.variables.keys())
         self._limit(put, removed)
-        variables, nbytes = self._held.without(self._past)
+        variables, nbytes = self._held.without(self._obsolete)
         totals = totals_of(
             (known.row for known in self._known.values() if known.row is not None),
             [self._segments.get(cell.id, ()) for cell in cells],
@@ -485,15 +485,15 @@ class Feed:
             removed=removed,
         )
 
-    def _put_past(self, put: protocol.State) -> None:
-        """Removes the rows of past captures; restores rows of captures that are current again."""
-        before, self._past = (
-            self._past,
-            frozenset(id for id in self.environment.past if id in self._held),
+    def _put_obsolete(self, put: protocol.State) -> None:
+        """Removes rows of obsolete captures; restores those of captures that are current again."""
+        before, self._obsolete = (
+            self._obsolete,
+            frozenset(id for id in self.environment.obsolete if id in self._held),
         )
-        for id in self._past & put.variables.keys():
+        for id in self._obsolete & put.variables.keys():
             del put.variables[id]
-        again = {id for id in before - self._past if id in self._held}
+        again = {id for id in before - self._obsolete if id in self._held}
         if again:
             put.variables.update(self._renamed(self._rows_of(again)))
 

@@ -219,9 +219,9 @@ def name_of(function: Observed) -> str:
     name = function.recorder.name
     if LAMBDA not in name:
         return name
-    spoken = getattr(function.recorder, "reference_expression", None)
+    expression = getattr(function.recorder, "reference_expression", None)
     try:
-        found = spoken() if spoken is not None else None
+        found = expression() if expression is not None else None
     except RuntimeError:  # the namespace changed during the search, on another thread
         found = None
     return found or f"lambda ({function.site})"

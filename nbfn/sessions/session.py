@@ -59,8 +59,8 @@ class SessionKeyError(NbfnError, KeyError):
 class Session:
     """The current contents of the notebook. It keeps nothing alive.
 
-    Everything is named by the notebook's names and the path below them: ``model/hidden/kernel``. A
-    value that is also kept only by IPython (``Out[3]``) gets that name last.
+    Everything is named by the notebook's names and the path below them: ``model/hidden/kernel``.
+    ``Out[3]`` is used only for a value without another name.
 
     Example::
 

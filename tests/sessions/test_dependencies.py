@@ -182,8 +182,8 @@ def test_what_a_cell_gives_before_it_reads_is_its_own(code: str) -> None:
 def test_imports_definitions_and_other_languages() -> None:
     cells = ("import numpy as np", "def f(): pass", "class C: pass", "not (python", "use(np, f, C)")
     log = Notebook(*cells).log
-    givers = {name: by.cell.id for name, by in log.givers(list(log)[-1]).items()}
-    assert givers == {"np": "1", "f": "2", "C": "3"}
+    assigners = {name: by.cell.id for name, by in log.assigners(list(log)[-1]).items()}
+    assert assigners == {"np": "1", "f": "2", "C": "3"}
 
 
 def test_of_many_cells_and_changes_some_are_told() -> None:

@@ -91,7 +91,10 @@ _OUTSIDE = ("PyFunc", "EagerPyFunc", "Print", "WriteFile", "Save")
 
 
 def operations_outside(graph: Any) -> list[str]:
-    """Returns the types of operations that call Python, print or write files, without looks."""
+    """Returns the types of operations that call Python, print or write files.
+
+    Those of nbfn's inspections are omitted.
+    """
     nodes = all_nodes(graph.as_graph_def())
     return sorted({n.op for n in nodes if n.op.startswith(_OUTSIDE) and LOOKS not in n.name})
 

@@ -57,7 +57,7 @@ def can_be_stopped(concrete: Any) -> bool:
 def _may_loop(graph: Any) -> bool:
     """Returns whether a graph or a function that it calls may have a loop.
 
-    A GraphDef says it, too, but takes 0.1 ms to make.
+    A GraphDef shows it too, but takes 0.1 ms to make.
     """
     for each in graphs_in(graph):
         names = getattr(each, "_functions", None)

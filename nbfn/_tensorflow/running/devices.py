@@ -53,5 +53,5 @@ def entered_devices() -> list[str]:
 
 def is_custom_device(name: str) -> bool:
     """Returns whether a device was registered besides those that TensorFlow lists."""
-    asked = getattr(_context, "is_custom_device", None)
-    return asked is not None and bool(asked(name))
+    check = getattr(_context, "is_custom_device", None)
+    return check is not None and bool(check(name))

@@ -167,10 +167,10 @@ def _is_object(value: Any) -> bool:
 def by_reference(concrete: Any) -> list[Callable[[], Any]]:
     """Returns the functions that a trace calls for its captures' values at each call."""
     container = getattr(concrete.graph, "function_captures", None)
-    asked = list(getattr(container, "by_ref_external", {}).values())
-    for each in asked:
+    resolvers = list(getattr(container, "by_ref_external", {}).values())
+    for each in resolvers:
         # TensorFlow wraps the given function in closures.
         cells = getattr(each, "__closure__", None) or ()
         inner = [c.cell_contents for c in cells if callable(c.cell_contents)]
-        asked += [function for function in inner if function not in asked]
-    return asked
+        resolvers += [function for function in inner if function not in resolvers]
+    return resolvers

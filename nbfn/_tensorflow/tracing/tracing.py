@@ -35,7 +35,7 @@ CAN_SCOPE = _tf_decorator is not None and hasattr(Function, "_generate_tracing_o
 
 
 class _Decorated:
-    """Stands in a call's arguments for a decorated function, so that it is passed as it is.
+    """Wraps a decorated argument, so that TensorFlow does not unwrap it.
 
     TensorFlow would trace with what its ``__wrapped__`` leads to: the function without decorators.
     """

@@ -58,7 +58,7 @@ def _parts_of(value: Any, known: dict[int, Any]) -> list[Any]:
 def _chosen_name(layer: Any) -> str | None:
     """Returns the name of a Keras layer, unless Keras made it from the class and a number."""
     # A heuristic: Keras names layers of the class `MyLayer` `my_layer`, `my_layer_1` and so on
-    # (Keras 3.15). A name of this form counts as automatic even if the user has chosen it. Held
+    # (Keras 3.15). A name of this form counts as automatic even if the user has chosen it. Tested
     # by `test_a_keras_layer_keeps_the_name_that_it_was_given`.
     automatic = type(layer).__name__.lower().strip("_") + "[0-9]*"
     plain = layer.name.lower().replace("_", "")

@@ -7,7 +7,7 @@ from collections.abc import Collection, Container, Iterable
 
 import keras
 
-_TRAINING = "training= of the call, which is true where it is false"
+_TRAINING = "training= of the call, with the opposite meaning"
 _RENAMED = {
     "features": ("filters",),
     "kernel_init": ("kernel_initializer", "depthwise_initializer"),

@@ -25,11 +25,11 @@ from nbfn.modules.layers.keras_template import (
     Slot,
     build,
     cached,
+    has_own_state,
     is_seed_state,
-    pattern,
     remember,
-    stands_for_itself,
     symbol,
+    unbuilt_copy,
 )
 from nbfn.modules.lifecycle import binding
 from nbfn.modules.lifecycle.methods import nowrap, wrap
@@ -149,7 +149,7 @@ class Keras(KerasModule):
         """Returns a copy of the layer from its config, or the layer itself if it has weights."""
         if not isinstance(self.layer, keras.Layer):
             return self.layer()
-        return pattern(self.layer)
+        return unbuilt_copy(self.layer)
 
     @nowrap
     def _kind(self) -> str:
@@ -200,7 +200,7 @@ def _template(module: KerasModule, scope: Scope, args: Any, kwargs: Any) -> Laye
         return kept[2]  # type: ignore[no-any-return]
     config = (configuration(module), defaults)
     given = module.__dict__.get("layer")
-    weighty = isinstance(given, keras.Layer) and stands_for_itself(given)
+    weighty = isinstance(given, keras.Layer) and has_own_state(given)
 
     def make(seed: int = 0) -> LayerTemplate:
         return build(module.make_layer, module.collection, seed, args, kwargs)

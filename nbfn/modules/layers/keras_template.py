@@ -74,25 +74,25 @@ def is_seed_state(variable: Any) -> bool:
     return bool(variable.name == "seed_generator_state")
 
 
-def stands_for_itself(layer: Any) -> bool:
+def has_own_state(layer: Any) -> bool:
     """Returns whether a layer has state beyond its config: weights, or an adapted vocabulary."""
     return bool(layer.built or layer.weights or isinstance(layer, _LOOKUPS))
 
 
-def pattern(layer: Any) -> Any:
+def unbuilt_copy(layer: Any) -> Any:
     """Returns a copy of a layer from its config, to be built; or the layer itself if it has state.
 
     Raises:
       PartError: parts of it have weights and others have none yet.
     """
     if isinstance(layer, keras.Sequential) and not layer.built:
-        return keras.models.clone_model(layer, clone_function=pattern)
+        return keras.models.clone_model(layer, clone_function=unbuilt_copy)
     if layer.weights and not layer.built:
         raise PartError(
             f"{type(layer).__name__} has weights in some of its layers only, so it can neither be "
             "copied nor built in its place. Build it first: call it once with an input."
         )
-    if stands_for_itself(layer):
+    if has_own_state(layer):
         return layer
     # `safe_mode` would refuse a Lambda's function, which here comes from the user's own layer.
     unsafe = {"safe_mode": False} if isinstance(layer, keras.layers.Lambda) else {}

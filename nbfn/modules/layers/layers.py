@@ -171,7 +171,7 @@ def layer(
             f"Fields and call arguments are the layer's"
             + "".join(f"; ``{keyword}`` is ``{field}``" for keyword, field in rename.items())
             + ". ``data_format`` may be TensorFlow's ``nhwc`` or ``nchw``" * formatted
-            + f".\n\nWhat Keras says:\n\n{inspect.getdoc(wraps)}\n"
+            + f".\n\nKeras's documentation:\n\n{inspect.getdoc(wraps)}\n"
         ),
         "__module__": __name__,
         "__qualname__": name,

@@ -103,10 +103,10 @@ def check_built(module: Any) -> None:
     own = own_init(cls)
     if own is not None:
         fields = [_as_field(each, module) for each in _parameters(own)]
-        body = f" Write `{'; '.join(fields)}` in the class body in place of it" if fields else ""
+        body = f", write `{'; '.join(fields)}` in the class body" if fields else ""
         raise PostInitError(
-            f"{cls.__name__} has an __init__ of its own, and the fields of a module are its "
-            f"arguments.{body or ' Take it out'}; what it computes belongs into setup."
+            f"{cls.__name__} defines __init__, but a module's fields are its arguments. Remove it"
+            f"{body}, and compute in setup."
         )
     raise PostInitError(
         f"{cls.__name__}.__post_init__ must call super().__post_init__(), or the "
@@ -273,7 +273,7 @@ def hold(module: Any, parts: Mapping[str, Any]) -> None:
 
 
 def hold_all(module: Any, name: str, value: Any) -> None:
-    """Does the same for everything that TensorFlow tracks in an attribute set by ``setup``."""
+    """Makes TensorFlow track what an attribute set by ``setup`` holds."""
     parts = {
         f"{name}_{i}": part
         for i, (_, part) in enumerate(leaves(value))

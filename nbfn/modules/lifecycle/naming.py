@@ -80,7 +80,7 @@ class TakenNames:
                 return name
 
     def twin(self, name: str) -> bool:
-        """Returns whether the name belongs to a method, which may be called again."""
+        """Returns whether the name is the scope of a ``compact_name_scope`` method."""
         return _TWIN in self._taken.get(name, ())
 
     def take_twin(self, name: str) -> None:
@@ -88,7 +88,7 @@ class TakenNames:
         self._taken[name] = (None, _TWIN)
 
     def held(self) -> dict[str, tuple[str | None, ...]]:
-        """Returns the collections that have each name; None stands for a submodule."""
+        """Returns the collections that have each name; None marks a submodule."""
         return self._taken
 
     def taken(self, name: str, collection: str | None) -> bool:

@@ -129,7 +129,7 @@ class Inner(TensorStore):
             if {stream, "params"} & self._outer.rngs.keys():
                 raise RngError(
                     f"{show_path(path)} needs the random stream {stream!r} inside {self._label}, "
-                    f"which has {show_names(self.rngs)}. Say split_rngs={{{stream!r}: True}} "
+                    f"which has {show_names(self.rngs)}. Pass split_rngs={{{stream!r}: True}} "
                     "for other numbers in each run, or False for the same in all."
                 )
             return self._outer.draw(stream, path)  # raises an error that says what is missing

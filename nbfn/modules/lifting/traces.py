@@ -64,7 +64,7 @@ def call_traced(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     options: Mapping[str, Any],
-    unasked: Callable[..., Any] | None = None,
+    implicit_for: Callable[..., Any] | None = None,
 ) -> Any:
     """Calls a function through a trace, reusing an earlier one if it fits.
 
@@ -75,8 +75,8 @@ def call_traced(
       args: its other arguments.
       kwargs: its keyword arguments.
       options: the options of ``tf.function``.
-      unasked: the user's function inside `fn` if the trace was not requested; then a trace is not
-        kept if the function has Python effects.
+      implicit_for: the user's function inside `fn` if the trace was not requested; then a trace is
+        not kept if the function has Python effects.
     """
     once = _Call(lift, fn, module, args, kwargs)
     if context.here.interceptors or lift.store.wanted is not None:
@@ -84,17 +84,17 @@ def call_traced(
         return once.finish(once.traced(options))
     key = (lift.label, _what(fn), configuration(dict(options)), once.key())
     place = once.place()
-    reads = functools.partial(once.reads, unasked or fn)
+    reads = functools.partial(once.reads, implicit_for or fn)
     now = reads()
     with _lock:
         kept = _cache.setdefault(key, [])
         _cache.move_to_end(key)
-    capturing = _of(_capturing, unasked or fn)
+    capturing = _of(_capturing, implicit_for or fn)
     for each in (*kept, *filter(None, [capturing.get(key)])):
         # Modules of one configuration share a trace if nothing in it depends on their place.
         fits = not each.trace.placed or each.place == place
         if fits and not each.state.changes(now.fingerprints):
-            once.notify(unasked or fn, each.trace, each.state)
+            once.notify(implicit_for or fn, each.trace, each.state)
             return once.finish(each.trace)
     # Without the lock, because this trace may wait for another thread's trace.
     before, state = random_state(), GuardedState(0, now.fingerprints)
@@ -106,7 +106,7 @@ def call_traced(
         return once.finish(trace)  # it captures tensors of the surrounding graph
     after = reads().fingerprints
     changed = state.changes(after)
-    if unasked is not None and (changed or now.opaque or random_state() != before):
+    if implicit_for is not None and (changed or now.opaque or random_state() != before):
         return once.finish(trace)  # it has Python effects, so it runs as Python each time
     state.note_changes([source for source, _ in changed if source in after], after)
     made = _Kept(trace, place, state)
@@ -118,7 +118,7 @@ def call_traced(
             del kept[_MAX_STATES:]
         if len(_cache) > _CACHE_SIZE:
             _cache.popitem(last=False)
-    once.notify(unasked or fn, trace, state, seconds)
+    once.notify(implicit_for or fn, trace, state, seconds)
     return once.finish(trace)
 
 

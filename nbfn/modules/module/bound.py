@@ -303,7 +303,7 @@ class Bound(Members, library=True):
 
         Args:
           *args: for a bound module, inputs of a call whose input and output types are shown,
-            instead of those of the last call. Nothing is computed; a ``tf.TensorSpec`` stands for a
+            instead of those of the last call. Nothing is computed; a ``tf.TensorSpec`` describes a
             tensor.
           **kwargs: for the call.
         """

@@ -22,7 +22,7 @@ from nbfn.modules.variables.variable_store import VariableStore
 
 
 def in_graph(call: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    """Traces a call into a graph that never runs; a ``tf.TensorSpec`` stands for a tensor."""
+    """Traces a call into a graph that never runs; a ``tf.TensorSpec`` describes a tensor."""
     given = [list(args), dict(kwargs)]
     user = Conversion(by_default=True)
     specs: list[tf.TypeSpec] = []

@@ -1,4 +1,4 @@
-"""What a module can do inside its methods: parameters, variables, random draws, sowing."""
+"""Parameters, variables, random draws and sowing in a module's methods."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ class Module(Bound, library=True):
 
         Args:
           rngs: as in ``init``.
-          *args: for the method; a ``tf.TensorSpec`` stands for a tensor, of any size.
+          *args: for the method; a ``tf.TensorSpec`` describes a tensor, of any size.
           method: as in ``init``.
           mutable: as in ``init``.
           **kwargs: for the method.

@@ -73,7 +73,7 @@ class _Parent:
 
 
 class Absent:
-    """Stands for a variable while ``setup`` of an unbound module is inspected."""
+    """Placeholder for a variable while ``setup`` of an unbound module is inspected."""
 
     def __init__(self, label: str) -> None:
         self._label = label

@@ -162,7 +162,7 @@ class Schema:
             except PydanticSerializationError:
                 return SpecError(
                     f"{self._owner.__qualname__}.{name} is {values[name]!r}, which JSON cannot "
-                    "hold. Use a name, a number or a nested nn.Spec that stands for it."
+                    "hold. Use a name or a number, or a nested nn.Spec instead."
                 )
         return None
 

@@ -81,7 +81,7 @@ def vmap(
                 lift.user = _EAGER
             return mapping.created() if lift.is_creating() else mapping.mapped()
         mapped = enters(functools.partial(_mapped, fn, options))
-        return call_traced(lift, mapped, module, args, kwargs, {}, unasked=fn)
+        return call_traced(lift, mapped, module, args, kwargs, {}, implicit_for=fn)
 
     options = {
         "variable_axes": variable_axes or {},

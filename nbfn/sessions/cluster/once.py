@@ -61,25 +61,25 @@ def for_one_device(given: Any) -> Any:
     alone.known_as = traced.known_as
     for trace in traced.traces:
         args, kwargs = trace.concrete_function.structured_input_signature
-        with _collectives() as asked:
+        with _collectives() as requested:
             concrete = alone.get_concrete_function(*args, **kwargs)
         if _tensorflow.assigns(concrete.graph):
             _refuse(traced, "changes variables, of which each replica has a copy")
-        if asked:
-            _refuse(traced, f"communicates between replicas by itself ({', '.join(asked)})")
+        if requested:
+            _refuse(traced, f"communicates between replicas by itself ({', '.join(requested)})")
         alone.traces[-1].sample = trace.sample
     return alone
 
 
 @contextmanager
 def _collectives() -> Iterator[list[str]]:
-    """Yields a list of the collective operations that code inside requests with one replica."""
+    """Yields a list of the collective operations requested in the block."""
     context: Any = tf.distribute.get_replica_context()
-    asked: list[str] = []
+    requested: list[str] = []
 
     def noting(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
-            asked.append(name)
+            requested.append(name)
             return method(*args, **kwargs)
 
         return call
@@ -88,7 +88,7 @@ def _collectives() -> Iterator[list[str]]:
     for name in names:
         setattr(context, name, noting(name, getattr(context, name)))
     try:
-        yield asked
+        yield requested
     finally:
         for name in names:
             # The attribute of the instance hid the class's method.

@@ -22,11 +22,11 @@ class CellCode:
     Attributes:
         code: What runs when the cell runs: everything except the bodies of functions it defines.
         reads: The names that this code reads before it assigns them.
-        own: The names that it assigns first and reads then.
-        gives: The names that it assigns.
+        own: The names that it assigns before reading.
+        assigns: The names that it assigns.
         imports: Those of them that only imports assign.
-        defines: Those of them that only ``def`` or ``class`` assigns. Each has the names on which
-            the function or class depends when it is made: in decorators, defaults, bases.
+        defines: Maps each name that only ``def`` or ``class`` assigns to the names in its
+            decorators, defaults and bases.
         named: Every name and attribute in the text, including the bodies of functions.
         shows: Whether it only displays values or imports.
         sets: Whether it only sets attributes, items or variables of objects.
@@ -35,7 +35,7 @@ class CellCode:
     code: CodeType
     reads: frozenset[str]
     own: frozenset[str]
-    gives: frozenset[str]
+    assigns: frozenset[str]
     imports: frozenset[str]
     defines: Mapping[str, frozenset[str]]
     named: frozenset[str]
@@ -57,7 +57,7 @@ def cell_code(text: str) -> CellCode | None:
     at_once = _run_at_once(code)
     first = names_given_first(code)
     read = frozenset(_loaded(at_once))
-    gives = frozenset(
+    assigns = frozenset(
         each.get_name()
         for each in table.get_symbols()
         if each.is_assigned() or each.is_imported() or each.is_namespace()
@@ -67,7 +67,7 @@ def cell_code(text: str) -> CellCode | None:
         code=at_once,
         reads=read - first,
         own=read & first,
-        gives=gives,
+        assigns=assigns,
         imports=frozenset(imports - _assigned(tree) - _defined(tree).keys()),
         defines=_defined(tree),
         named=frozenset(names_in_code(code)),
@@ -176,7 +176,7 @@ _SHOWING = frozenset(
     {"print", "display", "repr", "str", "len", "type", "vars", "dir", "help", "isinstance"}
     | {"int", "float", "bool", "round", "min", "max", "sum", "sorted", "list", "dict", "set"}
 )
-# A heuristic by name: methods of NumPy, pandas, Keras and nbfn that change nothing. Held by
+# A heuristic by name: methods of NumPy, pandas, Keras and nbfn that change nothing. Tested by
 # `test_a_cell_that_only_shows_something_is_not_run_again`.
 _SHOWING_METHODS = frozenset(
     {"summary", "head", "tail", "describe", "info", "numpy", "item", "tolist", "keys", "values"}

@@ -49,9 +49,9 @@ class _Reading:
             self._own = [(name, reference) for name, reference in found if reference is not None]
             self._seen = None
 
-    def gives(self, name: str) -> bool:
+    def assigns(self, name: str) -> bool:
         """Returns whether the cell assigns a name."""
-        return name in self._code.gives
+        return name in self._code.assigns
 
     @property
     def is_whole(self) -> bool:
@@ -104,7 +104,7 @@ class CellLog:
     def __init__(self) -> None:
         self._cells: dict[str, RanCell] = {}
         self._begun: dict[str, tuple[_Reading, Fingerprints]] = {}
-        self._givers: dict[str, RanCell] | None = None
+        self._assigners: dict[str, RanCell] | None = None
         self._number = 0
 
     def begin(self, cell: Cell, text: str, namespace: dict[str, Any]) -> None:
@@ -143,7 +143,7 @@ class CellLog:
         self._cells[_key(cell, text)] = RanCell(
             cell, self._number, code, reading, read, changed, names
         )
-        self._givers = None
+        self._assigners = None
         if len(self._cells) > MAX_CELLS:
             del self._cells[next(iter(self._cells))]
 
@@ -151,27 +151,29 @@ class CellLog:
         """Removes all cells."""
         self._cells.clear()
         self._begun.clear()
-        self._givers = None
+        self._assigners = None
 
     def __iter__(self) -> Iterator[RanCell]:
         yield from self._cells.values()
 
-    def giver(self, name: str) -> RanCell | None:
+    def assigner(self, name: str) -> RanCell | None:
         """Returns the cell that last assigned a name."""
-        if self._givers is None:
-            self._givers = {each: ran for ran in self._cells.values() for each in ran.code.gives}
-        return self._givers.get(name)
+        if self._assigners is None:
+            self._assigners = {
+                each: ran for ran in self._cells.values() for each in ran.code.assigns
+            }
+        return self._assigners.get(name)
 
     def cell_that_set(self, name: str) -> Cell | None:
         """Returns the cell that assigned a name; None if a running cell assigns it."""
-        if any(reading.gives(name) for reading, _ in self._begun.values()):
+        if any(reading.assigns(name) for reading, _ in self._begun.values()):
             return None
-        giver = self.giver(name)
-        return None if giver is None else giver.cell
+        assigner = self.assigner(name)
+        return None if assigner is None else assigner.cell
 
-    def givers(self, ran: RanCell) -> dict[str, RanCell]:
+    def assigners(self, ran: RanCell) -> dict[str, RanCell]:
         """Returns the cells that assigned the names that a cell and the functions it calls read."""
-        found = {name: self.giver(name) for name in sorted(ran.names)}
+        found = {name: self.assigner(name) for name in sorted(ran.names)}
         return {name: by for name, by in found.items() if by is not None and by is not ran}
 
     def outdated(self, ran: RanCell) -> list[str]:
@@ -182,7 +184,7 @@ class CellLog:
         now = None if ran.code.shows else _look(ran.reading)
         if now is None or now is ran.read:
             return []
-        given = {name for name, by in self.givers(ran).items() if by.number > ran.number}
+        given = {name for name, by in self.assigners(ran).items() if by.number > ran.number}
         known = ran.reading.answer
         if known is not None and known[0] is now and known[1] == given:
             return known[2]

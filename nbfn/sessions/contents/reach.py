@@ -1,4 +1,4 @@
-"""Finds captured variables that are past: unreachable from the notebook, needed by no trace.
+"""Finds obsolete captures of variables: unreachable from the notebook, needed by no trace.
 
 Keras models are in reference cycles. So a model that the notebook no longer names, and its
 variables, live until the garbage collector runs.
@@ -19,11 +19,11 @@ from nbfn.functions.traces.variable_names import public_names, walk
 from nbfn.sessions.contents import kinds
 
 
-def past_captures(named: Iterable[tuple[str, Any]], functions: Iterable[Any]) -> frozenset[str]:
+def obsolete_captures(named: Iterable[tuple[str, Any]], functions: Iterable[Any]) -> frozenset[str]:
     """Returns the ids of captures that no longer belong to the session.
 
-    These are captures that were garbage-collected, and captures that no name of the notebook leads
-    to if each trace that captured them is stale or made for a model that is unreachable, too.
+    These are captures that were garbage-collected. Also unreachable captures, if every trace that
+    uses them is stale or was made for an unreachable model.
     """
     functions = list(functions)
     uses: dict[str, list[tuple[Any, Trace, Any]]] = {}

@@ -56,7 +56,7 @@ def chosen_traces(name: str, function: Subject) -> dict[str, Any]:
         raise ExportError(
             f"`{name}` {_without_inputs(constant[-1][-1].key)}, so the model would have no input "
             "and always return the same. Call it with tensors, as in tf.constant(...), and export "
-            f"it again; if that is meant, pass signatures={{'{name}': {name}.traces[-1]}}"
+            f"it again; if intended, pass signatures={{'{name}': {name}.traces[-1]}}"
         )
     for traces in constant:
         given = _without_inputs(traces[-1].key)

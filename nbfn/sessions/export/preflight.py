@@ -142,7 +142,7 @@ def _of_trace(name: str, trace: Trace) -> Iterator[Problem]:
         # `VariableSpec` is not public (TensorFlow 2.21), so by name.
         elif isinstance(leaf, TensorLeaf) and "Variable" in str(leaf.kind):
             yield refused(
-                f"takes the variable `{path}`, and nobody can pass a variable to a SavedModel",
+                f"takes the variable `{path}`, which a SavedModel cannot take",
                 "read it from an enclosing name or an attribute instead, or pass a tensor",
             )
     for capture in trace.captures:
@@ -179,7 +179,7 @@ def _of_graph(name: str, definition: Any) -> Iterator[Problem]:
     kinds = {node.op for node in nodes}
     if any(kind.startswith("Collective") for kind in kinds):
         yield refused(
-            "communicates between devices, and waits for ever where one device serves the model",
+            "communicates between devices, and would block on a single device",
             "export a function of what one replica computes",
         )
     if kinds.intersection(_tensorflow.PYTHON_CALLS):

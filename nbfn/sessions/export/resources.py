@@ -38,7 +38,7 @@ class ModelResources:
     dtypes: Sequence[tuple[int, tuple[str, str]]]
 
     @property
-    def unknown_tables(self) -> bool:
+    def has_unknown_resources(self) -> bool:
         """Whether there are resources whose entries cannot be read."""
         return len(self.dtypes) < len(self.owners)
 

@@ -140,8 +140,8 @@ def _refuse_input(name: str, path: str, spec: tf.TypeSpec) -> None:
         if part.dtype in (tf.resource, tf.variant):
             kind = "a variable" if part.dtype == tf.resource else f"a {type(spec).__name__}"
             raise ExportError(
-                f"`{path}` of `{name}` is {kind}, which nobody can pass to a SavedModel; read it "
-                "from an enclosing name or an attribute instead, so that the trace captures it, "
+                f"`{path}` of `{name}` is {kind}, which a SavedModel cannot take; read it from "
+                "an enclosing name or an attribute instead, so that the trace captures it, "
                 "or pass a tensor"
             )
 

@@ -122,8 +122,8 @@ def _functions_of(
             )
     elif isinstance(thing, tf.types.experimental.ConcreteFunction):
         raise ExportError(
-            f"{shorten(repr(thing))} is one trace and no function; name it as a signature, beside "
-            "the function that it is from: nbfn.export(path, f, signatures={'f': trace})"
+            f"{shorten(repr(thing))} is a single trace; pass it in signatures=, with its "
+            "function: nbfn.export(path, f, signatures={'f': trace})"
         )
     else:
         raise ExportError(

@@ -122,7 +122,7 @@ def case_of(
     unknown = [
         each
         for each in _tensorflow.changing_resource_operations(concrete.graph)
-        if not each.startswith("LookupTable") or held.unknown_tables
+        if not each.startswith("LookupTable") or held.has_unknown_resources
     ]
     if unknown:
         case.unfit = f"a call would change more than variables: {', '.join(unknown)}"

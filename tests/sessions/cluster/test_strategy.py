@@ -145,7 +145,7 @@ def test_a_step_is_not_exported(runs: Runs) -> None:
     assert "`train_step` runs on the replicas of MirroredStrategy and changes" in found["step"]
     assert "`reduces_itself` runs on the replicas" in found["own_collectives"]
     assert "communicates between replicas" in found["own_collectives"]
-    assert "`within` communicates between devices, and waits for ever" in found["within"]
+    assert "`within` communicates between devices, and would block" in found["within"]
 
 
 @pytest.mark.parametrize("how", ["mirrored", "worker 0", "worker 1"])
