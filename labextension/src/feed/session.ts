@@ -96,10 +96,10 @@ export class KernelSession {
   setActive(active: boolean): void {
     if (active !== this._active) {
       this._active = active;
-      if (active) {
-        this.store.refresh(); // with which patches come again
-      } else {
+      if (!active) {
         this._attachments.ask({ type: 'watch', active });
+      } else if (this.store.state) {
+        this.store.refresh(); // with which patches come again
       }
     }
   }

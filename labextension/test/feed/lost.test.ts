@@ -180,6 +180,21 @@ describe('whatever gets lost,', () => {
     });
   });
 
+  it('asks a kernel without nbfn nothing when the page is seen again', async () => {
+    const kernel = new FakeKernel();
+    const session = new KernelSession(kernel);
+    await seconds(0);
+    session.setActive(false);
+    session.setActive(true);
+    const { questions } = kernel;
+    for (let second = 0; second < 5; second += 1) {
+      kernel.setStatus('busy');
+      kernel.setStatus('idle');
+      await seconds(1);
+    }
+    expect(kernel.questions).toBe(questions);
+  });
+
   it('asks a busy kernel less and less often, and at once when it is idle', async () => {
     const { kernel } = loadedKernel();
     kernel.setStatus('busy');
