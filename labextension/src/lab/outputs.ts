@@ -53,6 +53,7 @@ class OutputView extends Widget implements IRenderMime.IRenderer {
       this._showText(model.data['text/plain']);
       return;
     }
+    this._choice = choice;
     if (this._kept) {
       this._kept.keep(data);
       this._mounted?.choose(choice);
@@ -64,7 +65,7 @@ class OutputView extends Widget implements IRenderMime.IRenderer {
     if (this.isDisposed || this._mounted) {
       return;
     }
-    this._mounted = mount(this.node, this._kept, choice, HOST);
+    this._mounted = mount(this.node, this._kept, this._choice, HOST);
     this._mounted.setActive(this._isSeen);
   }
 
@@ -120,6 +121,7 @@ class OutputView extends Widget implements IRenderMime.IRenderer {
   private readonly _observer: IntersectionObserver;
   private _document: KernelDocument | null = null;
   private _kept: Kept | null = null;
+  private _choice: ViewChoice | null = null;
   private _mounted: Mounted | null = null;
   private _isSeen = true;
 }
