@@ -4,6 +4,7 @@ import { lanesOf } from '../../src/pictures/timeline/blocks';
 import { marksOf } from '../../src/pictures/timeline/marks';
 import {
   between,
+  clock,
   panned,
   pixels,
   timeAxis,
@@ -48,6 +49,14 @@ async function drawn(state: State): Promise<HTMLElement> {
   await appears(element, '.nbfn-Picture > div > *');
   return element;
 }
+
+describe('a time of day', () => {
+  it('is never a second too early', () => {
+    expect(clock(5.996, 5)).toMatch(/:05\.99$/);
+    expect(clock(5.9996, 0.01)).toMatch(/:06\.000$/);
+    expect(clock(5.0401, 0.01)).toMatch(/:05\.040$/);
+  });
+});
 
 describe('the axis of a timeline', () => {
   const busy = [

@@ -183,7 +183,7 @@ export function ticks(axis: TimeAxis, shown: Span, width: number, apart = 74): T
 
 /** A time of day as text, as exact as the span that is shown needs. */
 export function clock(time: number, size: number): string {
-  const date = new Date(time * 1000);
+  const date = new Date(Math.round(time * 1000));
   const two = (value: number): string => String(value).padStart(2, '0');
   const minutes = `${two(date.getHours())}:${two(date.getMinutes())}`;
   if (size > 1800) {
@@ -193,6 +193,6 @@ export function clock(time: number, size: number): string {
   if (size > 10) {
     return seconds;
   }
-  const digits = size > 0.1 ? 2 : 3;
-  return `${seconds}.${(time % 1).toFixed(digits).slice(2)}`;
+  const milliseconds = String(date.getMilliseconds()).padStart(3, '0');
+  return `${seconds}.${milliseconds.slice(0, size > 0.1 ? 2 : 3)}`;
 }
