@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { button, press } from '../page';
+import { button, one, press } from '../page';
 import type { Step } from './graphs';
 import { boxOf, click, drawn, graphOf, side } from './graphs';
 
@@ -27,6 +27,24 @@ describe('a graph that is wide', () => {
     await press(button(element, 'Fit'));
     expect(Number(seen()[2])).toBeLessThan(0.6);
   });
+});
+
+it('does not follow a pointer that was released outside', async () => {
+  const element = await drawn(graphOf([[{ name: 'x' }]]));
+  const canvas = one(element, 'svg.nbfn-Graph-canvas');
+  canvas.setPointerCapture = () => undefined;
+  const place = () => canvas.querySelector('g')?.getAttribute('transform');
+  const point = (type: string, clientX: number, buttons: number): void => {
+    canvas.dispatchEvent(new PointerEvent(type, { clientX, buttons }));
+  };
+  const first = place();
+  point('pointerdown', 2, 1);
+  point('pointermove', 100, 0);
+  point('pointermove', 120, 1);
+  expect(place()).toBe(first);
+  point('pointerdown', 100, 1);
+  point('pointermove', 120, 1);
+  expect(place()).not.toBe(first);
 });
 
 describe('the values of a line', () => {

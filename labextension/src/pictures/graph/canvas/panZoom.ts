@@ -102,6 +102,10 @@ function listen({ screen }: PanZoom, linked: Linked): () => void {
     if (!before || !start) {
       return;
     }
+    if (event.buttons === 0) {
+      fingers.delete(event.pointerId); // It was released outside.
+      return;
+    }
     const now = at(event);
     if (!isDragged && distance(now, start) < STILL) {
       return;
