@@ -42,6 +42,14 @@ export class SessionTracker {
   /** Makes a tracker that follows nothing until it is started. */
   constructor(options: SessionTrackerOptions) {
     this._documents = options.documents;
+    document.addEventListener('visibilitychange', () => {
+      for (const session of this._sessions.values()) {
+        session.setActive(!document.hidden);
+      }
+    });
+    window.addEventListener('pagehide', () => {
+      this._links.forEach(link => link.endSubshell());
+    });
   }
 
   /** Emitted when the current document, its kernel, or the kernel's status has changed. */
@@ -79,11 +87,6 @@ export class SessionTracker {
     for (const documents of this._documents) {
       documents.currentChanged.connect(this._onCurrentChanged, this);
     }
-    document.addEventListener('visibilitychange', () => {
-      for (const session of this._sessions.values()) {
-        session.setActive(!document.hidden);
-      }
-    });
     this._follow(this._first());
   }
 
@@ -169,11 +172,15 @@ export class SessionTracker {
   sessionOf(kernel: Kernel.IKernelConnection): KernelSession {
     this._noteConnection(kernel);
     const known = this._sessions.get(kernel.id);
-    if (known && !known.hasEnded) {
+    if (known) {
       return known;
     }
-    const link = new KernelLink(kernel);
+    const link = this._links.get(kernel.id) ?? new KernelLink(kernel);
+    if (link.connection !== kernel) {
+      link.use(kernel);
+    }
     const session = new KernelSession(link);
+    session.setActive(!document.hidden);
     session.onChange(() => {
       if (this._session === session) {
         this._changed.emit();
@@ -204,7 +211,6 @@ export class SessionTracker {
         } else {
           this._sessions.get(id)?.dispose();
           this._sessions.delete(id);
-          this._links.delete(id);
         }
       }
       this._update();
@@ -225,6 +231,7 @@ export class SessionTracker {
 
   private readonly _documents: readonly Documents[];
   private readonly _sessions = new Map<string, KernelSession>();
+  /** By kernel, also without a document: one that is opened again uses the same subshell. */
   private readonly _links = new Map<string, KernelLink>();
   private readonly _connections = new WeakSet<Kernel.IKernelConnection>();
   private readonly _changed = new Signal<this, void>(this);

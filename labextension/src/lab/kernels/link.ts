@@ -77,6 +77,11 @@ export class KernelLink implements KernelLike {
     return this.supportsSubshells ? this._subshell : null;
   }
 
+  /** Ends the kernel's subshell for this page. */
+  endSubshell(): void {
+    this._subshell.end();
+  }
+
   /** Goes on with another connection to the same kernel, or with none. */
   use(connection: Kernel.IKernelConnection | null): void {
     const old = this._connection;

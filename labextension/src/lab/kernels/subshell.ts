@@ -42,6 +42,15 @@ export class Subshell {
     }
   }
 
+  /** Ends it, and those before it: the page does not use them any more. */
+  end(): void {
+    if (this._id !== null) {
+      this._stale.push(this._id);
+    }
+    this._stale.splice(0).forEach(one => this._end(one));
+    this._reset();
+  }
+
   /** Forgets it: its kernel has ended. */
   forget(): void {
     this._stale.length = 0;

@@ -95,6 +95,21 @@ describe('Subshell', () => {
     expect(ended()).toEqual(['one']);
   });
 
+  it('ends with the page, and those that did not answer with it', async () => {
+    const { subshell, creations, ended } = connected();
+    subshell.end();
+    subshell.start(false);
+    creations()[0]?.answer('one');
+    await settle();
+    subshell.use();
+    subshell.start(true);
+    creations()[1]?.answer('two');
+    await settle();
+    subshell.end();
+    expect(ended()).toEqual(['one', 'two']);
+    expect(subshell.use()).toBeNull();
+  });
+
   it('is forgotten with its kernel, whose late answer counts no more', async () => {
     const { subshell, creations, ended } = connected();
     subshell.start(false);
