@@ -1,4 +1,4 @@
-import type { Render } from '@anywidget/types';
+import type { AnyModel, Render } from '@anywidget/types';
 import { field } from './feed/messages';
 import { Store } from './feed/store';
 import type { Pictures } from './pictures';
@@ -33,15 +33,10 @@ const render: Render<Traits> = ({ model, el, signal }) => {
     model.send(question);
   };
   let pictures: Promise<Pictures> | null = null;
+  let take: ((source: string) => void) | null = null;
   const loadPictures = (): Promise<Pictures> =>
     (pictures ??= new Promise((resolve, reject) => {
-      const take = (message: unknown): void => {
-        if (isPictures(message)) {
-          model.off('msg:custom', take);
-          imported(message.source).then(resolve, reject);
-        }
-      };
-      model.on('msg:custom', take);
+      take = source => void imported(source).then(resolve, reject);
       ask({ type: 'request_pictures' });
     }));
   const store = new Store({
@@ -49,21 +44,6 @@ const render: Render<Traits> = ({ model, el, signal }) => {
     requestSnapshot: () => ask({ type: 'request_snapshot' }),
     look: targets => ask({ type: 'look', targets })
   });
-  const choice = (): ViewChoice => {
-    const view = model.get('view');
-    switch (view) {
-      case 'session':
-        return { view };
-      case 'graph':
-        return { view, graph: model.get('graph') };
-      case 'page': {
-        const [page, graph] = [model.get('page'), model.get('graph')];
-        return page ? { view, page, graph } : { view: 'graph', graph };
-      }
-      default:
-        return { view, target: model.get('target') };
-    }
-  };
   const receive = (): void => {
     const snapshot: unknown = model.get('snapshot');
     if (isSnapshot(snapshot)) {
@@ -71,20 +51,20 @@ const render: Render<Traits> = ({ model, el, signal }) => {
     }
   };
   const follow = (message: unknown): void => {
-    if (isMessage(message)) {
+    if (isPictures(message)) {
+      take?.(message.source);
+      take = null;
+    } else if (isMessage(message)) {
       store.receive(message);
     }
   };
   receive();
   // The trait is as old as the model, and a page that is loaded again gets it so.
   ask({ type: 'request_snapshot' });
-  const mounted = mount(el, store, choice(), { loadPictures, hasCells: false });
-  const choose = (): void => mounted.choose(choice());
+  const mounted = mount(el, store, choiceOf(model), { loadPictures, hasCells: false });
   const listeners = [
     ['change:snapshot', receive],
-    ['msg:custom', follow],
-    ['change:view', choose],
-    ['change:target', choose]
+    ['msg:custom', follow]
   ] as const;
   listeners.forEach(([name, listener]) => model.on(name, listener));
 
@@ -100,6 +80,23 @@ const render: Render<Traits> = ({ model, el, signal }) => {
   ends.addEventListener('abort', dispose, { once: true });
   return undefined;
 };
+
+/** What the widget shows, which does not change. */
+function choiceOf(model: AnyModel<Traits>): ViewChoice {
+  const view = model.get('view');
+  switch (view) {
+    case 'session':
+      return { view };
+    case 'graph':
+      return { view, graph: model.get('graph') };
+    case 'page': {
+      const [page, graph] = [model.get('page'), model.get('graph')];
+      return page ? { view, page, graph } : { view: 'graph', graph };
+    }
+    default:
+      return { view, target: model.get('target') };
+  }
+}
 
 /** The bundle of the pictures, which a widget cannot fetch: it has no address of its own. */
 async function imported(source: string): Promise<Pictures> {

@@ -200,12 +200,15 @@ async function known({ app, tracker, trans }: CommandOptions): Promise<Known | n
 async function stateOf(session: KernelSession): Promise<KernelState | null> {
   if (!session.store.state && session.status.kind !== 'absent') {
     await new Promise<void>(resolve => {
-      const timer = setTimeout(resolve, PATIENCE_MS);
+      const end = (): void => {
+        clearTimeout(timer);
+        stop();
+        resolve();
+      };
+      const timer = setTimeout(end, PATIENCE_MS);
       const stop = session.onChange(() => {
         if (session.store.state ?? session.status.kind === 'absent') {
-          clearTimeout(timer);
-          stop();
-          resolve();
+          end();
         }
       });
     });
