@@ -107,7 +107,7 @@ def functions_of(shell: InteractiveShell, names: Sequence[str]) -> list[Any]:
     functions += [each for cell in here.cells.values() for each in cell.functions]
     if not functions:
         raise UsageError("the notebook has no traced function yet; make one with %%tf_function")
-    return functions
+    return list({each.id: each for each in functions}.values())
 
 
 def _parts(asked: Any) -> list[Any]:

@@ -33,6 +33,14 @@ def test_traces(f, run) -> None:
     assert "odel.step(x)" in run("%tf_traces model.step").text
 
 
+def test_a_function_is_listed_once_whatever_it_is_called(run) -> None:
+    run("@tf.function\ndef plain(x): return x + 1\nalias = plain; _ = plain(1.0)")
+    run("import nbfn\n@nbfn.function\ndef made(x): return x + 1\nagain = made; _ = made(1.0)")
+    for magic in ("%tf_traces", "%tf_captures"):
+        text = run(magic).text
+        assert text.count("plain(x)") == text.count("made(x)") == 1
+
+
 def test_captures(f, run) -> None:
     assert "v     float32[3, 4]" in run("%tf_captures f").text
 
