@@ -47,7 +47,7 @@ class Agent:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._put: dict[str, dict[str, protocol.Record]] = {}
-        self._removed: dict[str, list[str]] = {}
+        self._removed: dict[str, set[str]] = {}
         self._totals = protocol.Totals()
         self._feed = Feed(limits={}, environment=feed().environment)
         self._feed.subscribe(self._receive)
@@ -61,13 +61,17 @@ class Agent:
             return
         with self._lock:
             self._add(message.put)
-            for name, ids in message.removed:
-                self._removed.setdefault(name, []).extend(ids)
+            self._remove(message.removed)
 
     def _add(self, rows: Iterable[tuple[str, Any]]) -> None:
         with self._lock:
             for name, table in rows:
                 self._put.setdefault(name, {}).update(table)
+                self._removed.setdefault(name, set()).difference_update(table)
+
+    def _remove(self, rows: Iterable[tuple[str, Iterable[str]]]) -> None:
+        for name, ids in rows:
+            self._removed.setdefault(name, set()).update(ids)
 
     def _watch(self, function: Any) -> None:
         recorder = weakref.ref(function.recorder)
@@ -82,9 +86,13 @@ class Agent:
         found = recorder()
         if found is not None and found.calls:
             deleted: Any = SimpleNamespace(id=id, site=site, parameters=parameters, recorder=found)
-            self._add(state_of([deleted]))
+            rows = state_of([deleted])
+            # A variable that something else holds is in the feed, or will be after its next flush.
+            held = self._feed.shown.rows.variables
             with self._lock:
-                self._removed.setdefault("functions", []).append(id)
+                self._add(rows)
+                self._remove((name, table) for name, table in rows if name != "variables")
+                self._remove([("variables", (id for id in rows.variables if id not in held))])
 
     def taken(self) -> dict[str, Any]:
         """Returns the changes since the last call."""
@@ -103,7 +111,8 @@ class Agent:
         }
         tensorflow = getattr(sys.modules.get("tensorflow"), "__version__", None)
         totals = self._totals.model_dump(mode="json")
-        return {"put": rows, "removed": removed, "totals": totals, "tensorflow": tensorflow}
+        removed_ids = {name: list(ids) for name, ids in removed.items()}
+        return {"put": rows, "removed": removed_ids, "totals": totals, "tensorflow": tensorflow}
 
 
 _agent: Agent | None = None

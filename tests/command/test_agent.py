@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 
 import pytest
+import tensorflow as tf
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
+import nbfn
+from nbfn.command.agent import Agent
+from nbfn.command.known import Known
 from nbfn.notebook.extension import unload
 from nbfn.protocol import PROTOCOL
 from nbfn.site import current_cell
@@ -36,3 +41,26 @@ def test_loading_nbfn_beside_the_cells_is_no_cell_and_leaves_no_name(
     assert shell.execution_count == 1
     shell.run_cell("%load_ext nbfn", store_history=True).raise_error()
     assert current_cell() is None
+
+
+def test_of_a_function_that_a_helper_drops_the_kernel_has_nothing_left() -> None:
+    agent, known = Agent(), Known()
+    shared, own = tf.Variable(1.0, name="shared"), tf.Variable(1.0, name="own")
+
+    def helper() -> None:
+        step = nbfn.function(lambda x: x * shared + own)
+        for n in (1, 2):
+            step(tf.ones([n]))
+
+    helper()
+    gc.collect()
+    stays = nbfn.function(lambda x: x * shared)
+    stays(tf.ones([1]))
+    known.take(agent.taken())
+    (dropped,) = known.state.functions.keys() - known.now.functions.keys()
+    for name in ("traces", "retraces"):
+        assert dropped in {each.function for each in getattr(known.state, name).values()}
+        assert dropped not in {each.function for each in getattr(known.now, name).values()}
+    names = {each.name for each in known.now.variables.values()}
+    assert ("shared" in names, "own" in names) == (True, False)
+    assert "own" in {each.name for each in known.state.variables.values()}
