@@ -23,6 +23,7 @@ from nbfn import protocol
 from nbfn._version import __version__
 from nbfn.command.outcome import CommandError, Exit
 from nbfn.command.record import NotebookCell, NotebookFailure, NotebookRun
+from nbfn.notebook.progress import DISPLAY
 
 PATIENCE = 10.0
 """Seconds in which an interrupted kernel must send its last answers."""
@@ -40,7 +41,7 @@ class _Client(NotebookClient):
     def process_message(self, msg: dict[str, Any], cell: NotebookNode, cell_index: int) -> Any:
         content = msg["content"]
         display = (content.get("transient") or {}).get("display_id") or ""
-        if display.startswith("nbfn-"):
+        if display.startswith(DISPLAY):
             self.doing = content.get("data", {}).get("text/plain", "")
         return super().process_message(msg, cell, cell_index)
 

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from nbfn.protocol import WorkRecord
 
 
+DISPLAY = "nbfn-work-"
+"""Prefix of the ids of its displays, by which `nbfn run` finds them."""
+
+
 class ProgressDisplay:
     """One display of running work, which is empty at the end.
 
@@ -50,7 +54,7 @@ class ProgressDisplay:
         if isinstance(publisher, CapturingDisplayPublisher) or not (rows or self._display):
             return
         if self._display is None:
-            self._display = f"nbfn-{secrets.token_hex(8)}"
+            self._display = f"{DISPLAY}{secrets.token_hex(8)}"
             # Empty, because some front ends keep the first display and ignore updates.
             self._send({}, update=False)
         self._send(_bundle(rows), update=True)

@@ -5,10 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from nbclient import NotebookClient
+from nbformat.v4 import new_code_cell, new_notebook
 
+from nbfn.command.execution import _Client
 from nbfn.command.known import Known
 from nbfn.command.progress import ProgressPrinter
 from nbfn.command.record import NotebookCell, NotebookRun
+from nbfn.notebook.progress import DISPLAY
 from nbfn.text import duration
 
 
@@ -48,6 +52,16 @@ def test_a_cell_that_goes_on_says_what_it_does(capsys: pytest.CaptureFixture[str
     )
     ProgressPrinter(record).goes_on(record.cells[1], 61.2, "tracing f, 3 s")
     assert capsys.readouterr().out == "[2/2] cell 2   1 min 1 s  still runs: tracing f, 3 s\n"
+
+
+def test_what_a_cell_displays_is_not_what_it_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(NotebookClient, "process_message", lambda *_: None)
+    cell = new_code_cell("display(f)")
+    client = _Client(new_notebook(cells=[cell]))
+    for display, text in ((f"{DISPLAY}1", "training, 3 s"), ("nbfn-2", "f(x)\n  not called yet")):
+        content = {"data": {"text/plain": text}, "transient": {"display_id": display}}
+        client.process_message({"content": content}, cell, 0)
+    assert client.doing == "training, 3 s"
 
 
 def test_of_a_dropped_function_everything_is_kept_and_of_an_evicted_trace_nothing() -> None:
