@@ -59,6 +59,12 @@ def move_lines(file: str, lines: range, other: str, first: int) -> None:
     _moved[file, lines[0]] = lines[-1], other, first - lines[0]
 
 
+def stop_moving(file: str) -> None:
+    """Registers that the lines of a text are where they were: it is the cell's text again."""
+    for moved in [each for each in _moved if each[0] == file]:
+        del _moved[moved]
+
+
 def as_shown(line: CodeLine) -> CodeLine:
     """Returns the line of a cell from which a line of generated source was made."""
     for (file, first), (last, other, shift) in _moved.items():
@@ -198,13 +204,16 @@ def _definition_around(line: CodeLine) -> tuple[int, str]:
     tree = tree_of(line.file)
     if tree is None:
         return 1, line.function
-    first, name = 1, "<module>"
+    node = function_around(tree, line.number)
+    if node is None:
+        return 1, "<module>"
+    return min([node.lineno, *(each.lineno for each in node.decorator_list)]), node.name
+
+
+def function_around(tree: ast.Module, line: int) -> ast.FunctionDef | None:
+    """Returns the innermost function definition that contains a line, if any."""
+    found = None
     for node in ast.walk(tree):  # from the outermost
-        if isinstance(node, ast.FunctionDef) and node.lineno <= line.number <= _last(node):
-            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
-            name = node.name
-    return first, name
-
-
-def _last(node: ast.FunctionDef) -> int:
-    return node.end_lineno or node.lineno
+        if isinstance(node, ast.FunctionDef) and node.lineno <= line <= (node.end_lineno or 0):
+            found = node
+    return found

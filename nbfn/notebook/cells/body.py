@@ -14,7 +14,7 @@ from nbfn.functions.segments.segment import Surroundings
 from nbfn.functions.segments.text import analysed
 from nbfn.notebook.cells.options import CellOptions
 from nbfn.notebook.cells.parse import MAGIC, ParsedCell
-from nbfn.notebook.frames import move_lines
+from nbfn.notebook.frames import move_lines, stop_moving
 from nbfn.site import current_cell
 
 DEFAULT_NAME = "cell"
@@ -55,6 +55,7 @@ def in_segments(
             lazily=lazily,
         )
         made.plan.source, made.plan.file = cell.source, cell.file
+        stop_moving(cell.file)
         for segment in made.plan.segments.values():
             if segment.function is not None:
                 code = segment.function.python_function.__code__

@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from nbfn.code import is_installed
 from nbfn.notebook.errors.messages import parsed
-from nbfn.notebook.frames import CodeLine, is_users, lines_in, tree_of, walk
+from nbfn.notebook.frames import CodeLine, function_around, is_users, lines_in, tree_of, walk
 
 
 class LocatedError:
@@ -95,7 +95,9 @@ class LocatedError:
     def unsupported(self) -> str | None:
         """Returns a construct in the failing function or cell that AutoGraph cannot convert."""
         tree = None if self.line is None else tree_of(self.line.file)
-        for node in ast.walk(tree) if tree is not None else ():
+        if tree is None or self.line is None:
+            return None
+        for node in ast.walk(function_around(tree, self.line.number) or tree):
             kind = {ast.NamedExpr: "`:=`", ast.Match: "`match`"}.get(type(node))
             if kind is not None and isinstance(node, ast.expr | ast.stmt):
                 return f"{kind} (line {node.lineno})"

@@ -6,6 +6,7 @@ import re
 import sys
 
 import pytest
+from IPython.core.compilerop import code_name
 
 MACHINERY = (
     "site-packages",
@@ -256,6 +257,29 @@ def test_a_leaked_tensor_is_found_in_the_notebook(fails, run) -> None:
     text = fails("leak[0] + 1")
     assert "and is kept in `leak`. It has a value only while" in text
     assert "line 3, in h" in text
+
+
+def test_advice_is_for_the_function_that_failed(fails, run) -> None:
+    run(
+        "%%tf_function --no-autograph\ndef g(x):\n    return (y := x) + y\n"
+        "def f(x):\n    return x if x[0] > 1 else -x"
+    )
+    text = fails("f(x)")
+    assert "Leave AutoGraph on" in text
+    assert ":=" not in text.replace("return (y := x) + y", "")
+
+
+def test_lines_are_those_of_the_text_that_ran_after_an_edit_is_undone(
+    fails, run, shell, monkeypatch, always_traced
+) -> None:
+    # As in a kernel, whose file names depend on the text only.
+    monkeypatch.setattr(shell.compile, "get_code_name", lambda raw, *_: code_name(raw))
+    run("x = tf.constant([1.0, 2.0]); n = tf.constant(2)")
+    cell = "%%tf_function step\nv.assign_add(1.0)\ny = tf.reshape(x, [n])"
+    for edited in (cell, cell.replace("v.a", "#\nv.a"), cell.replace("1.0", "2.0"), cell, cell):
+        run(edited)
+    run("n = tf.constant(3)")
+    assert "----> 3 y = tf.reshape(x, [n])" in fails(cell)
 
 
 def test_the_whole_traceback_stays_reachable(run, refused, shell) -> None:
