@@ -121,7 +121,6 @@ class Hooks:
         """Observes every tf.function of the notebook, once TensorFlow is imported."""
         if self._discovering or not hasattr(sys.modules.get("tensorflow"), "function"):
             return
-        self._discovering = True
         with unnoticed():
             from nbfn.functions.traced.missing_devices import note_entered_devices
             from nbfn.functions.watching.watch import discover
@@ -130,6 +129,7 @@ class Hooks:
             from nbfn.sessions.feed import feed
             from nbfn.sessions.session import Session
 
+        self._discovering = True  # not before: an interrupted import is tried again
         discover()
         note_entered_devices()
         observe_transformations()

@@ -12,6 +12,8 @@ import pytest
 import tensorflow as tf
 
 from nbfn.notebook.channel import TARGET
+from nbfn.notebook.displays import Displays
+from nbfn.notebook.hooks import Hooks
 from nbfn.site import current_cell
 
 
@@ -40,6 +42,21 @@ def test_help_shows_the_options(shell) -> None:
     text = shell.find_cell_magic("tf_function").__doc__
     assert "--max-traces" in text
     assert "name of what the cell becomes" in text
+
+
+def test_an_interrupted_import_is_tried_again(shell, monkeypatch) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    hooks, found = Hooks(shell, Displays(shell)), []
+    monkeypatch.setattr("nbfn.functions.watching.watch.discover", lambda: found.append(1))
+    with monkeypatch.context() as patched:
+        patched.setattr("nbfn.notebook.hooks.unnoticed", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            hooks._discover()
+    hooks._discover()
+    hooks._discover()
+    assert found == [1]
 
 
 def test_autoreload_and_reloading_leave_one_of_each(shell) -> None:
