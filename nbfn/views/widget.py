@@ -31,6 +31,11 @@ MAX_GRAPHS = 10
 
 _graphs: deque[GraphWidget] = deque()
 
+MAX_ENDED = 50
+"""Maximum number of widgets kept of objects that no longer exist."""
+
+_ended: deque[View] = deque()
+
 
 class _Widget(anywidget.AnyWidget):
     """Base class: loads the bundle of the views, and on demand that of the pictures."""
@@ -106,6 +111,9 @@ def live_widget(view: str, shown: Observed | TracedCell | WatchedObject | None) 
             _widgets[view] = View(view, None, feed())
         return _widgets[view]
     if shown.id not in _widgets:
+        # Not when an object ends: that may be on any thread, in the middle of anything.
+        while len(_ended) > MAX_ENDED:
+            _ended.popleft().close()
         own = weakref.ref(shown)
 
         def scope() -> tuple[list[Any], list[Any]]:
@@ -147,7 +155,8 @@ def widget_metadata() -> dict[str, Any]:
 
 
 def _end(id: str) -> None:
-    """Follows nothing any more; what is displayed stays."""
+    """Stops updating the widget of a deleted object; its last state stays displayed."""
     widget = _widgets.pop(id, None)
     if widget is not None:
         feed().unsubscribe(widget._flush)
+        _ended.append(widget)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections import deque
 from typing import Any
 
 import pytest
@@ -92,6 +93,18 @@ def test_a_widget_ends_with_its_function_and_keeps_nothing_alive(sent) -> None:
     assert id not in widgets._widgets
     feed().flush()
     assert list(widget.snapshot["state"]["functions"]) == [id]
+
+
+def test_of_many_widgets_whose_functions_have_ended_the_oldest_close(sent, monkeypatch) -> None:
+    monkeypatch.setattr(widgets, "MAX_ENDED", 1)
+    monkeypatch.setattr(widgets, "_ended", deque())
+    made = []
+    for _ in range(4):
+        shown = nbfn.function(lambda x: x + 1)
+        made.append(live_widget("function", shown))
+        del shown
+        gc.collect()
+    assert [each.comm is None for each in made] == [True, True, False, False]
 
 
 def test_the_widget_of_the_session_follows_all_functions(sent, monkeypatch) -> None:
