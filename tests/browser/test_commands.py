@@ -109,7 +109,7 @@ def is_answered(lab: Lab, code: str, answer: str) -> None:
 
 def test_questions_are_answered_in_cells(ran: Lab) -> None:
     choose(ran, "Explain the Last Retrace")
-    is_answered(ran, "%tf_traces step", "[3, 8]")
+    is_answered(ran, "%tf_explain step", "[3, 8]")
     for command, code, answer in (
         ("Show What Is Stale", "nbfn.session().dependencies", "0 stale functions"),
         ("Show the Devices", "nbfn.session().placement", "no call of step, other was watched"),

@@ -48,16 +48,16 @@ export function addSessionCommands(options: CommandOptions): void {
 
   add(CommandIDs.explain, {
     label: trans.__('Explain the Last Retrace'),
-    caption: trans.__('Run a cell that says why each trace was made'),
+    caption: trans.__('Run a cell that says why the last call retraced'),
     execute: async () => {
       const now = await known(options);
       const retrace = now && lastRetrace(now.state);
       if (now && !retrace) {
         Notification.info(trans.__('No call has retraced.'), TOAST);
       } else if (retrace) {
-        const name = expressionFor(now.state, retrace.function) ?? '';
+        const name = expressionFor(now.state, retrace.function);
         await insertCode(now.document, {
-          code: `%tf_traces ${name}`.trim(),
+          code: name === null ? '%tf_traces' : `%tf_explain ${name}`,
           run: true,
           below: { cellId: retrace.cell?.id ?? undefined }
         });
