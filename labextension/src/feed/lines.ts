@@ -1,32 +1,4 @@
-import type { Segment, TracedCellRecord } from '../protocol';
-
-/** One line of a cell's text. */
-export interface Line {
-  number: number;
-  text: string;
-  /** Why it is Python, null if it runs in a graph; undefined without code. */
-  reason: string | null | undefined;
-  /** What begins on it. */
-  segment: Segment | undefined;
-}
-
-/** The lines of a cell from the first with code to the last; line 1 may be a magic's. */
-export function linesOf({ source, lines, segments }: TracedCellRecord): Line[] {
-  const texts = source.split('\n');
-  const numbers = Object.keys(lines).map(Number);
-  const begun = new Map(segments.map(segment => [segment.first, segment]));
-  const first = Math.min(...numbers);
-  const length = numbers.length > 0 ? Math.max(...numbers) - first + 1 : 0;
-  return Array.from({ length }, (_, index) => {
-    const number = first + index;
-    return {
-      number,
-      text: texts[number - 1] ?? '',
-      reason: lines[number],
-      segment: begun.get(number)
-    };
-  });
-}
+import type { TracedCellRecord } from '../protocol';
 
 /** What to say of a line with code. */
 export function lineTitle(reason: string | null): string {

@@ -23,8 +23,6 @@ export interface KernelState extends Tables {
   readonly nbfn: string;
   /** Version of TensorFlow, or null if the kernel has not imported it. */
   readonly tensorflow: string | null;
-  /** Address of the documentation, if it is known. */
-  readonly documentation: string | null;
   /** How much there is of everything, also of what the tables leave out. */
   readonly totals: Totals;
   /** The outlines of functions and cells that were looked at, by id; null of what is no more. */
@@ -155,7 +153,6 @@ export class Store {
       seq: snapshot.seq,
       nbfn: snapshot.nbfn,
       tensorflow: snapshot.tensorflow ?? null,
-      documentation: snapshot.documentation ?? null,
       ...patchedTables({}, snapshot.state)
     });
     // Over another comm, the kernel does not know yet what is looked at.

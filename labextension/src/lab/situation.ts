@@ -2,6 +2,9 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import type { KernelSession } from '../feed/session';
 import { PROTOCOL } from '../protocol';
 
+/** The line that loads nbfn. */
+export const LOAD = '%load_ext nbfn';
+
 /** What the panel is about: no document, a document without a living kernel, or a kernel. */
 export type Situation =
   | { kind: 'no-document' }
@@ -48,7 +51,7 @@ export function noticeOf(
       return {
         text: trans.__('nbfn is not loaded in this kernel.'),
         action: 'load',
-        code: '%load_ext nbfn'
+        code: LOAD
       };
     case 'refused':
       // The side with the lower protocol is the one to upgrade.

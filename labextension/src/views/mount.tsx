@@ -55,9 +55,8 @@ export function mount(
     frame = 0;
     dirty = false;
     const { state, presence } = source;
-    const documentation = state?.documentation ?? null;
     render(
-      <SurroundingsContext.Provider value={{ presence, hasCells, documentation, look }}>
+      <SurroundingsContext.Provider value={{ presence, hasCells, look }}>
         <PicturesContext.Provider value={loadPictures}>
           {presence === 'gone' && !RESULTS.has(choice.view) && <Gone />}
           {drawn(state)}

@@ -2,6 +2,7 @@ import type { EditorState } from '@codemirror/state';
 import { StateEffect, StateField } from '@codemirror/state';
 import type { DecorationSet } from '@codemirror/view';
 import { Decoration, EditorView, WidgetType } from '@codemirror/view';
+import { firstLine } from './magic';
 import type { Badge } from './summary';
 
 /** What an editor shows. */
@@ -81,10 +82,7 @@ function decorated(
   badge: Badge | null,
   onClick: () => void
 ): Shown {
-  let line = doc.line(1);
-  while (!line.text.trim() && line.number < doc.lines) {
-    line = doc.line(line.number + 1);
-  }
+  const line = doc.lineAt(firstLine(doc.toString()).start);
   const widget = badge && new BadgeWidget(badge, onClick);
   return {
     badge,

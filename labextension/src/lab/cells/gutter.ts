@@ -2,7 +2,7 @@ import type { EditorState, Range } from '@codemirror/state';
 import { RangeSet, StateEffect, StateField } from '@codemirror/state';
 import type { EditorView } from '@codemirror/view';
 import { gutter, GutterMarker } from '@codemirror/view';
-import { lineTitle, linesAbove, linesOf } from '../../feed/lines';
+import { lineTitle, linesAbove } from '../../feed/lines';
 import type { TracedCellRecord } from '../../protocol';
 
 /** What an editor shows. */
@@ -60,10 +60,8 @@ function marksOf({ doc }: EditorState, cell: TracedCellRecord | null): Marks {
   const above = cell && linesAbove(doc.toString(), cell);
   const ranges: Range<GutterMarker>[] = [];
   if (cell && above !== null) {
-    for (const { number, reason } of linesOf(cell)) {
-      if (reason !== undefined) {
-        ranges.push(new LineMark(reason).range(doc.line(above + number).from));
-      }
+    for (const [number, reason] of Object.entries(cell.lines)) {
+      ranges.push(new LineMark(reason).range(doc.line(above + Number(number)).from));
     }
   }
   return { cell, lines: RangeSet.of(ranges) };

@@ -1,6 +1,7 @@
 import type { Cell } from '@jupyterlab/cells';
 import type { ConsolePanel } from '@jupyterlab/console';
 import { NotebookActions, NotebookPanel } from '@jupyterlab/notebook';
+import { LOAD } from '../situation';
 import type { KernelDocument } from '../tracker';
 import { hasId, placeIn, showCell } from './places';
 
@@ -53,9 +54,6 @@ function codeCell(source: string) {
   // The user asked for this code, so its output is trusted like that of typed code.
   return { cell_type: 'code' as const, source, metadata: { trusted: true } };
 }
-
-/** The line that loads nbfn. */
-export const LOAD = '%load_ext nbfn';
 
 /**
  * Loads nbfn into the kernel of a document: by its first cell, which is made if need be, so that

@@ -29,7 +29,11 @@ export function toggled(source: string): Edit {
 }
 
 /** The first line that is not empty: magics may stand below empty lines. */
-function firstLine(source: string): { start: number; end: number; text: string } {
+export function firstLine(source: string): {
+  start: number;
+  end: number;
+  text: string;
+} {
   const blank = /^(?:[^\S\n]*\n)*/.exec(source)?.[0].length ?? 0;
   const next = source.indexOf('\n', blank);
   const end = next < 0 ? source.length : next;

@@ -3,6 +3,7 @@ import { StateEffect, StateField } from '@codemirror/state';
 import type { DecorationSet } from '@codemirror/view';
 import { Decoration, EditorView, WidgetType } from '@codemirror/view';
 import type { KernelState } from '../../feed/store';
+import { firstLine } from './magic';
 
 /** What a line took in a call that was measured. */
 export interface TimeMark {
@@ -81,9 +82,9 @@ const shown = StateField.define<Shown>({
 
 function decorated({ doc }: EditorState, times: readonly TimeMark[]): Shown {
   // IPython drops empty lines at the beginning.
-  const above = /^\s*\n/.exec(doc.toString())?.[0].split('\n').length ?? 1;
+  const first = doc.lineAt(firstLine(doc.toString()).start).number;
   const ranges: Range<Decoration>[] = times.flatMap(mark => {
-    const number = mark.line + above - 1;
+    const number = mark.line + first - 1;
     const widget = new TimeWidget(mark);
     return number <= doc.lines
       ? [Decoration.widget({ widget, side: 1 }).range(doc.line(number).to)]

@@ -60,11 +60,8 @@ export function size(bytes: number): string {
   return `${digits} ${units[unit]}`;
 }
 
-/** A share as text: in whole percents, of which one above zero is never 0; or with digits. */
-export function percent(share: number, digits?: number): string {
-  if (digits !== undefined) {
-    return `${significant(share * 100, digits)} %`;
-  }
+/** A share in whole percents; one above zero is never 0. */
+export function percent(share: number): string {
   return share > 0 && share < 0.005 ? '< 1 %' : `${integer(Math.round(share * 100))} %`;
 }
 

@@ -11,8 +11,6 @@ export interface Surroundings {
   presence: Presence;
   /** Whether the host can go to cells and insert some. */
   hasCells: boolean;
-  /** The address of the documentation, if the kernel has sent it. */
-  documentation: string | null;
   /** Has an outline sent, now and when it changes, until the returned function is called. */
   look: (target: string) => () => void;
 }
@@ -21,7 +19,6 @@ export interface Surroundings {
 export const SurroundingsContext = createContext<Surroundings>({
   presence: 'live',
   hasCells: true,
-  documentation: null,
   look: () => () => undefined
 });
 
