@@ -30,11 +30,11 @@ from nbfn.sessions.export.export import Export
 from nbfn.sessions.feed import feed
 from nbfn.sessions.load import LoadedSession
 from nbfn.sessions.session import Session
+from nbfn.standalone import is_built
 from nbfn.views.export import export_outline
+from nbfn.views.graphs.expressions import record_in_notebook
 from nbfn.views.graphs.merged import merged_record
 from nbfn.views.graphs.outline import GraphView, graph_view, title_of
-from nbfn.views.graphs.record import graph_record
-from nbfn.views.graphs.spoken import save_line, spoken_trace, values_at_lines
 from nbfn.views.graphs.timed import timed
 from nbfn.views.loaded import loaded_outline
 from nbfn.views.pages import page_of
@@ -88,14 +88,7 @@ def graph_bundle(view: GraphView) -> dict[str, Any]:
     bundle = _static(view)
     if not _in_a_kernel():
         return bundle
-    save = save_line(view.trace)
-    record = graph_record(
-        view.title,
-        view.graph,
-        trace=spoken_trace(view.trace),
-        save=save,
-        values=values_at_lines(view.trace),
-    )
+    record = record_in_notebook(view.title, view.graph, view.trace)
     bundle |= _held(protocol.SavedView(view="graph", graph=record, snapshot=_made_by()))
     if needs_widget():
         from nbfn.views.widget import graph_widget, widget_view
@@ -178,9 +171,7 @@ def needs_widget() -> bool:
     """
     if not _in_a_kernel() or not _is_looked_at():
         return False
-    from nbfn.views.widget import BUNDLE
-
-    return BUNDLE.exists() and not feed().has_page
+    return is_built() and not feed().has_page
 
 
 def _is_looked_at() -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from pathlib import Path
 from typing import Any
 
 import anywidget
@@ -16,10 +15,10 @@ from nbfn.functions.segments.cell import TracedCell
 from nbfn.functions.watching.watched_object import WatchedObject
 from nbfn.sessions.feed import Feed, feed
 from nbfn.sessions.records import parts_of
+from nbfn.standalone import STATIC, is_built
 
-_STATIC = Path(__file__).parent / "static"
-BUNDLE = _STATIC / "widget.js"
-PICTURES = _STATIC / "pictures.js"
+BUNDLE = STATIC / "widget.js"
+PICTURES = STATIC / "pictures.js"
 
 _widgets: dict[str, View] = {}
 
@@ -40,8 +39,8 @@ _ended: deque[View] = deque()
 class _Widget(anywidget.AnyWidget):
     """Base class: loads the bundle of the views, and on demand that of the pictures."""
 
-    _esm = BUNDLE if BUNDLE.exists() else "export default {}"
-    _css = _STATIC / "widget.css" if BUNDLE.exists() else ""
+    _esm = BUNDLE if is_built() else "export default {}"
+    _css = STATIC / "widget.css" if is_built() else ""
 
     view = traitlets.Unicode().tag(sync=True)
 

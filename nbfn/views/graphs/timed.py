@@ -7,9 +7,8 @@ from nbfn.functions.calls.times import Times
 from nbfn.functions.graphs.operations import graph_of, graph_of_concrete
 from nbfn.functions.graphs.times import graph_times
 from nbfn.outlines.outline import Outline
+from nbfn.views.graphs.expressions import record_in_notebook, trace_of
 from nbfn.views.graphs.outline import title_of
-from nbfn.views.graphs.record import graph_record
-from nbfn.views.graphs.spoken import save_line, spoken_trace, trace_of, values_at_lines
 from nbfn.views.pages.times import times_outline
 
 
@@ -22,12 +21,6 @@ def timed(times: Times, call: str | None = None) -> tuple[Outline, protocol.Grap
     graph = graph_of_concrete(concrete) if trace is None else graph_of(trace)
     found = graph_times(graph, times)
     title = concrete.name if trace is None else title_of(trace)
-    record = graph_record(
-        title if call is None else f"{call}: {title}",
-        graph,
-        trace=None if trace is None else spoken_trace(trace),
-        save=None if trace is None else save_line(trace),
-        times=found,
-        values=None if trace is None else values_at_lines(trace),
-    )
+    title = title if call is None else f"{call}: {title}"
+    record = record_in_notebook(title, graph, trace, found)
     return times_outline(times, call, found), record

@@ -12,8 +12,7 @@ from nbfn.functions.graphs.operations import graph_of
 from nbfn.functions.postmortem import failure_in
 from nbfn.protocol import Phrase
 from nbfn.views import bundle_of
-from nbfn.views.graphs.record import graph_record
-from nbfn.views.graphs.spoken import values_at_lines
+from nbfn.views.graphs.expressions import record_in_notebook
 from nbfn.views.pages.page import page_of
 
 x = tf.constant([4.0, 0.0])
@@ -81,8 +80,7 @@ def test_the_picture_of_a_graph_has_the_values_that_were_seen_last(monkeypatch) 
     line = step.python_function.__code__.co_firstlineno + 2
 
     def at(number: int) -> list[str]:
-        values = values_at_lines(trace)
-        record = graph_record("g", graph_of(trace), values=values)
+        record = record_in_notebook("g", graph_of(trace), trace)
         place = next(n for n, each in enumerate(record.places) if each.line == number)
         return (record.values or {}).get(place, [])
 
