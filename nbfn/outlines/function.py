@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from nbfn import protocol
 from nbfn.outlines.outline import MAX_NEWEST, Outline, Table, Words, advice, place, reason
@@ -169,11 +170,7 @@ def measures(trace: protocol.TraceRecord) -> tuple[Words, ...]:
 
 def all_traces_table(traces: Sequence[protocol.TraceRecord]) -> Table:
     """The traces, all of them and unfolded, with the calls that made them."""
-    rows = [
-        (f"{t.number:,}", signature(t), f"{t.hits:,}", reason([t.cause]), place(t.cell))
-        for t in traces
-    ]
-    return Table("traces", ("#", "signature", "hits", "cause", "where"), rows, open=True)
+    return replace(traces_table(traces), newest=None, page_only=frozenset(range(4, 8)))
 
 
 def retraces_table(

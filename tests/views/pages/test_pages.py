@@ -16,7 +16,7 @@ from nbfn.functions.calls.glimpse import glimpse
 from nbfn.functions.calls.placement import Copy, PlacedOperation, Placement
 from nbfn.functions.retraces.diff import OperationChange
 from nbfn.functions.traces.capture import Captures
-from nbfn.outlines.function import traces_outline
+from nbfn.outlines.function import MEASURES, traces_outline
 from nbfn.outlines.outline import MAX_CELL, MAX_OPEN, MAX_ROWS, Outline, Table
 from nbfn.protocol import Page, Phrase
 from nbfn.sessions.export.resources import ExportError
@@ -299,7 +299,7 @@ def test_text_is_what_the_result_says_of_itself(step: Any) -> None:
 
 def test_traces_and_retraces_are_tuples_with_pages(step: Any) -> None:
     for found, title, columns in (
-        (step.traces, "2 traces", ["#", "signature", "hits", "cause", "where"]),
+        (step.traces, "2 traces", ["#", "signature", "hits", "cause", *MEASURES]),
         (step.retraces, "1 retrace", ["#", "cause", "remedy", "to trace", "where"]),
     ):
         assert isinstance(found, tuple)
