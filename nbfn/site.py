@@ -141,19 +141,15 @@ def call_site() -> Site:
     In a notebook this is the line of the running cell; elsewhere it is the innermost line outside
     nbfn and TensorFlow.
     """
-    innermost: FrameType | None = None
     running = _running[-1] if _running else None
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if running is not None:
             if frame.f_globals is running.namespace and frame.f_code.co_name == "<module>":
                 return _site(frame, running.cell)
-        elif innermost is None and _is_user_frame(frame):
-            innermost = frame
-            break
+        elif _is_user_frame(frame):
+            return _site(frame)
         frame = frame.f_back
-    if innermost is not None:
-        return _site(innermost)
     return Site(None, None, running.cell if running else None)
 
 

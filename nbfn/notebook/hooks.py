@@ -98,8 +98,6 @@ class Hooks:
 
     def before(self, info: Any) -> None:
         """Called when a cell begins."""
-        if info.silent:
-            return
         count = self._shell.displayhook.prompt_count if info.store_history else None
         self._enter(info, count)
 

@@ -13,7 +13,8 @@ from nbfn.functions.segments.cell import TracedCell
 from nbfn.functions.segments.segment import Surroundings
 from nbfn.functions.segments.text import analysed
 from nbfn.notebook.cells.options import CellOptions
-from nbfn.notebook.cells.parse import MAGIC, ParsedCell
+from nbfn.notebook.cells.parse import ParsedCell
+from nbfn.notebook.cells.syntax import MAGIC
 from nbfn.notebook.frames import move_lines, stop_moving
 from nbfn.site import current_cell
 

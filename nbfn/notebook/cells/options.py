@@ -18,7 +18,7 @@ class CellOptions:
     """The parsed line of ``%%tf_function``.
 
     Attributes:
-        function: The options of ``nbfn.function`` that differ from its defaults.
+        function: The given options of ``nbfn.function``.
         signature: The text of the input signature.
         inputs: The arguments of a body; None to choose them automatically.
         outputs: The names that a body leaves; None for all.
@@ -44,15 +44,14 @@ class CellOptions:
         Raises:
             UsageError: If a number is out of range.
         """
-        if arguments.max_traces < 1:
+        if arguments.max_traces is not None and arguments.max_traces < 1:
             raise UsageError(f"--max-traces is {arguments.max_traces}, expected at least 1")
-        # The numbers and texts below are the defaults of the magic, in `magics/cell_magics.py`.
         given = {
             "jit_compile": arguments.jit or None,
             "autograph": False if arguments.no_autograph else None,
             "reduce_retracing": arguments.relax or None,
-            "max_traces": arguments.max_traces if arguments.max_traces != 16 else None,
-            "on_limit": arguments.on_limit if arguments.on_limit != "warn" else None,
+            "max_traces": arguments.max_traces,
+            "on_limit": arguments.on_limit,
             "on_stale": arguments.on_stale,
             "local_state": arguments.local_state or None,
         }

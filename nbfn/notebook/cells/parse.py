@@ -13,10 +13,15 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from nbfn.functions.segments.text import same_scope
 from nbfn.notebook.cells.source import text_of
-from nbfn.notebook.cells.syntax import as_ipython_reports, cached, compiled, features, transformed
+from nbfn.notebook.cells.syntax import (
+    MAGIC,
+    as_ipython_reports,
+    cached,
+    compiled,
+    features,
+    transformed,
+)
 from nbfn.notebook.frames import show_as
-
-MAGIC = "%%tf_function"
 
 
 @dataclass

@@ -10,6 +10,8 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from nbfn.errors import NbfnError
 
+MAGIC = "%%tf_function"
+
 
 class CellSyntaxError(NbfnError):
     """A syntax error in a traced cell.

@@ -25,6 +25,7 @@ from nbfn.notebook.errors.decisions import (
 )
 from nbfn.notebook.errors.failure import LocatedError
 from nbfn.notebook.errors.option_names import names_option
+from nbfn.text import sizes
 
 _FLOATS = {"float16", "bfloat16", "float32", "float64"}
 # The text of `framework/func_graph.py`; loops and branches outside of name scopes have these names
@@ -192,19 +193,14 @@ def _loop(failure: LocatedError) -> str:
 
 
 def _shapes(failure: LocatedError) -> str | None:
-    known = [f"`{name}` is {_dtype(value)}{_shape(value)}" for name, value in failure.operands()]
+    known = [
+        f"`{name}` is {_dtype(value)}{sizes(value.shape)}" for name, value in failure.operands()
+    ]
     return f"{failure.place}{', '.join(known)}" if known else None
 
 
 def _dtype(value: Any) -> str:
     return str(tf.dtypes.as_dtype(value.dtype).name)
-
-
-def _shape(value: Any) -> str:
-    shape = value.shape
-    if getattr(shape, "rank", 0) is None:
-        return "[...]"
-    return f"[{', '.join('None' if size is None else str(size) for size in shape)}]"
 
 
 def _array(failure: LocatedError) -> str:
@@ -294,7 +290,7 @@ def _dtypes(failure: LocatedError) -> str | None:
     if "int32" in dtypes and dtypes & _FLOATS:
         for size, of in sizes_on(failure.line):
             return f"{failure.place}sizes are int32. Write tf.cast({size}, {of}.dtype)"
-    every = {name: (_dtype(value), _shape(value)) for name, value in failure.operands()}
+    every = {name: (_dtype(value), sizes(value.shape)) for name, value in failure.operands()}
     known = {name: each for name, each in every.items() if each[0] in dtypes}
     starts = ((name, failure.integer_start(name)) for name, (d, _) in known.items() if d == "int32")
     for name, start in starts if _FLOATS & dtypes else ():

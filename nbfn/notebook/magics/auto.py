@@ -7,11 +7,11 @@ import ast
 from IPython.core.interactiveshell import InteractiveShell
 
 from nbfn.errors import without_tensorflow
+from nbfn.notebook.cells.syntax import MAGIC
 from nbfn.site import current_cell
 
 OPTION = "--auto"
 SWITCH = "%tf_auto"
-MAGIC = "%%tf_function"
 _LINE = f"{MAGIC} {OPTION}\n"
 _AWAITS = f'print("{MAGIC}: a cell with await runs as plain Python")\n'
 

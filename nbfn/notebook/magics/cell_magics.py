@@ -19,7 +19,8 @@ from IPython.core.magic import (
 )
 from IPython.core.magic_arguments import argument, magic_arguments
 
-from nbfn.notebook.magics.auto import MAGIC, SWITCH, Auto
+from nbfn.notebook.cells.syntax import MAGIC
+from nbfn.notebook.magics.auto import SWITCH, Auto
 from nbfn.notebook.magics.line_arguments import parsed_line
 from nbfn.notebook.magics.requires_tensorflow import RequiresTensorFlowMagics
 
@@ -63,13 +64,12 @@ class CellMagics(RequiresTensorFlowMagics):
     @argument("--no-autograph", action="store_true", help="leave Python control flow as it is")
     @argument("--local-state", action="store_true", help="variables live for one call (--whole)")
     @argument(
-        "--max-traces", type=int, default=16, help="number of traces before --on-limit applies"
+        "--max-traces", type=int, help="number of traces before --on-limit applies (default: 16)"
     )
     @argument(
         "--on-limit",
         choices=("warn", "raise", "evict", "eager"),
-        default="warn",
-        help="what happens when a call needs one trace more",
+        help="what happens when a call needs one trace more (default: warn)",
     )
     @argument(
         "--on-stale",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -182,7 +181,7 @@ class LineMagics(RequiresTensorFlowMagics):
         if arguments.time:
             if not (arguments.trace is arguments.op is arguments.save is None):
                 raise UsageError("--time shows the call; it takes no other option")
-            self._show_times(" ".join(re.split(r"(?:^|\s)--time(?=\s|$)", line)).strip())
+            self._show_times(" ".join(arguments.function))
             return
         asked = " ".join(arguments.function)
         number = arguments.trace

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from nbfn.functions.calls.placement import Placement, Run
-from nbfn.functions.calls.times import Times
 from nbfn.functions.checking.check import Check
 from nbfn.functions.graphs.lines import LineTimes
 from nbfn.functions.inside.failure import Failure
@@ -37,7 +36,6 @@ from nbfn.views.pages.results import (
     suggestion_outline,
     traces_outline,
 )
-from nbfn.views.pages.times import times_outline
 
 _OUTLINES: Mapping[type, Callable[[Any], Outline]] = {
     Captures: captures_outline,
@@ -56,7 +54,6 @@ _OUTLINES: Mapping[type, Callable[[Any], Outline]] = {
     Run: run_outline,
     SessionPlacement: session_placement_outline,
     Statistics: statistics_outline,
-    Times: times_outline,
     TraceDiff: difference_outline,
     Traces: traces_outline,
 }

@@ -11,7 +11,7 @@ import nbfn
 from nbfn._tensorflow import Executed
 from nbfn.functions.calls.times import times_of
 from nbfn.views.graphs.timed import timed
-from nbfn.views.pages import page_of
+from nbfn.views.pages.times import times_outline
 
 
 def forward(x: Any) -> Any:
@@ -61,7 +61,7 @@ def test_without_its_graph_the_times_are_told_all_the_same() -> None:
     traced.free()
     del traced
     gc.collect()
-    page = page_of(times)
+    page = times_outline(times)
     assert page.lines == ["the graph was freed, and with it the lines"]
     assert row(page.text(), "Sin")[-1].endswith("while/Sin")
     assert timed(times)[1] is None
