@@ -40,7 +40,7 @@ const model = {
 const el = document.getElementById('nbfn-view');
 const { default: widget } = await load(text('nbfn-widget'));
 widget.render({ model, el });
-document.getElementById('nbfn-still').remove();
+document.getElementById('nbfn-fallback').remove();
 """
 
 
@@ -49,16 +49,16 @@ def is_built() -> bool:
     return all((STATIC / name).exists() for name in ("widget.js", "widget.css", "pictures.js"))
 
 
-def fragment(snapshot: protocol.Snapshot, still: str) -> str:
+def fragment(snapshot: protocol.Snapshot, fallback: str) -> str:
     """Renders the view of a session as HTML with its scripts, for a page with `POLICY`.
 
-    `still` is shown where scripts do not run.
+    `fallback` is shown where scripts do not run.
     """
     traits = {"view": "session", "target": None, "snapshot": snapshot.model_dump(mode="json")}
     return "".join(
         (
             f"<style>{_file('widget.css')}</style>",
-            f'<div id="nbfn-still">{still}</div><div id="nbfn-view"></div>',
+            f'<div id="nbfn-fallback">{fallback}</div><div id="nbfn-view"></div>',
             _data("nbfn-traits", json.dumps(traits | {"kept": True}), "application/json"),
             _data("nbfn-widget", _file("widget.js"), "text/plain"),
             _data("nbfn-pictures", _file("pictures.js"), "text/plain"),
@@ -67,8 +67,8 @@ def fragment(snapshot: protocol.Snapshot, still: str) -> str:
     )
 
 
-def document(snapshot: protocol.Snapshot, title: str, still: str) -> str:
-    """Renders a page with the view of a session; `still` is shown where scripts do not run."""
+def document(snapshot: protocol.Snapshot, title: str, fallback: str) -> str:
+    """Renders a page with the view of a session; `fallback` is shown where scripts do not run."""
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -82,7 +82,7 @@ def document(snapshot: protocol.Snapshot, title: str, still: str) -> str:
 </head>
 <body>
 <h1>{escape(title)}</h1>
-{fragment(snapshot, still) if is_built() else still}
+{fragment(snapshot, fallback) if is_built() else fallback}
 <footer><p>nbfn {escape(__version__)}</p></footer>
 </body>
 </html>

@@ -55,7 +55,7 @@ def html_of(record: NotebookRun) -> str:
     outlines = {id: outline_of(known.state, id).record() for id in ids}
     shown = SessionState(known.state, known.totals)
     sections = {name: SECTIONS[name].draw(shown).record() for name in ("retraces", "devices")}
-    still = session_outline(SessionState(known.now, known.totals)).html()
+    fallback = session_outline(SessionState(known.now, known.totals)).html()
     return environment.get_template("report.html").render(
         record=record,
         known=known,
@@ -75,9 +75,9 @@ def html_of(record: NotebookRun) -> str:
         version=__version__,
         policy=standalone.POLICY,
         session=Markup(
-            standalone.fragment(_snapshot(record, outlines), still)
+            standalone.fragment(_snapshot(record, outlines), fallback)
             if standalone.is_built()
-            else still
+            else fallback
         ),
     )
 

@@ -10,7 +10,7 @@ from nbfn.outlines.outline import MAX_NEWEST, Outline, Table, Words, advice, pla
 from nbfn.text import count, data_size, duration, tensor_type
 
 _FEW = 6
-"""Tables with no more rows than this are unfolded at first."""
+"""Tables with no more rows than this are open by default."""
 
 
 def function_outline(rows: protocol.State, id: str, *, open: bool = False) -> Outline:
@@ -154,7 +154,7 @@ def traces_table(traces: Sequence[protocol.TraceRecord], total: int | None = Non
 
 
 MEASURES = ("to trace", "running", "operations", "size", "where")
-"""What pages have of each trace besides."""
+"""Additional columns on pages."""
 
 
 def measures(trace: protocol.TraceRecord) -> tuple[Words, ...]:

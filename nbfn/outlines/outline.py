@@ -1,7 +1,7 @@
-"""What a view says, before it becomes text, HTML or a record for the page: they never disagree.
+"""Content of views, from which text, HTML and page records are rendered.
 
-Text and HTML are deterministic: no ids, addresses, or times but where the session's time went, so
-that a saved notebook stays the same when nothing has changed. Times and sizes are for pages only.
+Text and HTML are deterministic: no ids or addresses; the only times are the session's totals. So a
+saved notebook stays the same when nothing has changed. Times and sizes are for pages only.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ MAX_TREE = 1000
 """How many rows of a tree are shown."""
 
 OPEN_TREE = 40
-"""Trees with more rows than this are folded at first, but for the outermost part."""
+"""Trees with more rows than this are closed by default, except the outermost part."""
 
 MAX_OPEN = 50
-"""Where it cannot be shown in steps, a table with more rows than this is folded at first."""
+"""A table with more rows than this is closed by default where it cannot be shown in steps."""
 
 MAX_CELL = 300
 """Maximum number of characters shown of a table cell."""
@@ -62,7 +62,7 @@ class Table:
         header: The columns.
         rows: The cells of each row.
         total: How many rows there are, if `rows` are only the first of them.
-        open: Whether it is unfolded at first.
+        open: Whether it is open by default.
         kind: ``"sides"``: the last two columns are two sides of the same, to be compared.
             ``"code"``: the lines of a cell. ``"tree"``: rows may be parts of the row above.
         text_rows: How many rows the text has, which cannot fold.
@@ -154,7 +154,7 @@ class Table:
             yield f'<td style="{style}">{_html(cell)}</td>'
 
     def _branches(self) -> Iterator[str]:
-        """The rows of a tree within each other: name, what it is, and what more there is."""
+        """Yields nested HTML: name, type, then muted details."""
         shown, is_folded = self.rows[:MAX_TREE], len(self.rows) > OPEN_TREE
         path: list[str] = []
         for number, (row, depth) in enumerate(zip(shown, self.depths, strict=False)):
@@ -208,13 +208,13 @@ class Outline:
         lines: Sentences below it.
         tables: Tables below those; empty ones are left out.
         groups: Outlines of its parts.
-        open: Whether it is unfolded at first, within another.
+        open: Whether it is open by default, within another.
         diagram: A picture of what the tables say, for pages.
         verdict: What came of a check, if it is of one.
         call: What the last call was, of a function or a cell.
         status: A sentence that stands beside the title on pages, and below it in text.
         facts: Times and sizes, for pages.
-        summary: Where all but the sentences is folded, what stands on the fold.
+        summary: Title of the collapsible section with facts, tables and groups.
     """
 
     title: str
@@ -302,7 +302,7 @@ def advice(remedy: RemedyLike | None, cell: protocol.Cell | None = None) -> Word
 
 
 def reason(causes: Sequence[CauseLike], before: str = "", after: str = "") -> Phrase:
-    """Causes as words that lead to the page on how the first of them comes about."""
+    """Joins causes, linked to the documentation of the first."""
     text = before + reasons(causes) + after
     return Phrase(text=text, page=page_of_cause(causes[0].code) if causes else None)
 

@@ -42,10 +42,10 @@ _KINDS: Mapping[protocol.CauseCode, str] = {
     "widened": "widened",
     "xla_compile": "compiled by XLA",
 }
-"""What kinds of causes are called where they are counted."""
+"""Names of causes in counts."""
 
-_OF = ("shape", "rank", "dtype", "structure", "python_value", "python_type")
-"""Those that are of an argument."""
+_OF_ARGUMENTS = ("shape", "rank", "dtype", "structure", "python_value", "python_type")
+"""Causes of an argument."""
 
 
 MEANINGS = {name: field.description for name, field in protocol.Totals.model_fields.items()}
@@ -180,7 +180,7 @@ def _time_lines(runs: Collection[protocol.RunRecord], totals: protocol.Totals) -
 
 
 def retraces_outline(shown: SessionState) -> Outline:
-    """Returns the newest retrace, and all of them by function and cause, the dearest first."""
+    """Returns the newest retrace, and all of them by function and cause, the costliest first."""
     rows, totals = shown.rows, shown.totals
     retraces = sorted(rows.retraces.values(), key=lambda each: each.time)
     if not retraces:
@@ -188,7 +188,7 @@ def retraces_outline(shown: SessionState) -> Outline:
     groups: dict[tuple[str, str], list[protocol.RetraceRecord]] = {}
     for each in retraces:
         groups.setdefault((each.function, _kind(each)), []).append(each)
-    dearest = sorted(groups.items(), key=lambda one: -_seconds(one[1]))
+    costliest = sorted(groups.items(), key=lambda one: -_seconds(one[1]))
     last, left = retraces[-1], totals.retraces - len(retraces)
     advised = _advice(last)
     lines = [advised, f"{count(left, 'older retrace')} not listed" if left > 0 else ""]
@@ -208,7 +208,7 @@ def retraces_outline(shown: SessionState) -> Outline:
                         place(some[-1].cell),
                         "see above" if advised and some[-1] is last else _advice(some[-1]),
                     )
-                    for (id, kind), some in dearest
+                    for (id, kind), some in costliest
                 ],
                 open=True,
             ),
@@ -241,7 +241,7 @@ def _kind(retrace: protocol.RetraceRecord) -> str:
     kind = _KINDS.get(cause.code, cause.code.replace("_", " "))
     if cause.path is None:
         return kind
-    if cause.code in _OF:
+    if cause.code in _OF_ARGUMENTS:
         return f"{kind} of `{cause.path}`"
     return f"`{cause.path}` has changed" if cause.code == "stale" else kind
 

@@ -41,7 +41,7 @@ from nbfn.views.pages import page_of
 
 
 def bundle_of(shown: Any) -> dict[str, Any]:
-    """The MIME bundle of anything of nbfn's that is displayed; of results, text is their `repr`."""
+    """Returns the MIME bundle of a displayed object; the text of a result is its `repr`."""
     match shown:
         case WatchedObject():
             shown.look()
@@ -165,9 +165,8 @@ def metadata_of(bundle: dict[str, Any]) -> dict[str, Any]:
 def needs_widget() -> bool:
     """Returns whether an output needs a widget to be live.
 
-    It does in a kernel to which no page of nbfn's own is attached. A notebook keeps the widget of
-    an output but not what it shows, and some hosts draw it before anything else: an error. A run
-    that nobody looks at, as nbconvert's, would keep how each widget began.
+    A widget is needed if no page with nbfn's extension is attached. Notebooks save a widget without
+    its state, and some hosts then show an error; an unattended run would save initial states.
     """
     if not _in_a_kernel() or not _is_looked_at():
         return False

@@ -34,9 +34,9 @@ def report(path: str | os.PathLike[str] = "report.html", title: str = "Session")
     shown: Session = session()
     now = feed()
     file = Path(path)
-    still = session_outline(shown.shown).html()  # which looks at the session once more
+    fallback = session_outline(shown.shown).html()  # which looks at the session once more
     snapshot = now.snapshot().model_copy(update={"pages": now.pages()})
-    page = document(snapshot, title, still)
+    page = document(snapshot, title, fallback)
     partial = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         partial.write_text(page, encoding="utf-8")

@@ -33,7 +33,7 @@ def outline(*retraces: protocol.RetraceRecord, total: int = 0) -> Outline:
 @pytest.mark.parametrize(
     ("remedy", "says"), [(None, ""), (protocol.Remedy(sentence="Pad it"), "see above")]
 )
-def test_retraces_are_counted_by_function_and_cause_the_dearest_first(
+def test_retraces_are_counted_by_function_and_cause_the_costliest_first(
     remedy: protocol.Remedy | None, says: str
 ) -> None:
     at = protocol.Cell(id="c", execution_count=9, line=2)

@@ -29,8 +29,8 @@ export interface AttachmentsEvents {
 /**
  * The comms of a page to nbfn in a kernel.
  *
- * One is opened for each time that something has not come. The kernel keeps the newest that has
- * reached it; so the one that has answered last is the one in use.
+ * A comm is opened for each retry; the one that answered last is in use. The kernel keeps the
+ * newest that has reached it.
  */
 export class Attachments {
   /** Opens nothing yet. */
@@ -97,7 +97,7 @@ export class Attachments {
     this._pending = this._pending.filter(one => one !== attachment);
   }
 
-  /** All there are, which are none of this object's any more. */
+  /** Removes and returns all attachments. */
   private _all(): Attachment[] {
     const all = [...(this._current ? [this._current] : []), ...this._pending];
     this._current = null;

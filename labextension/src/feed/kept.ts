@@ -14,8 +14,7 @@ export interface Session {
 const UNDECIDED: readonly string[] = ['starting', 'waiting'];
 
 /**
- * What an output shows: what the notebook has kept of it, or the kernel's state as long as the
- * kernel that made it lives; and the last known one once it has ended.
+ * Source of an output: live while the kernel that made it runs, else the last known state.
  */
 export class Kept implements Source {
   /** Makes a source that shows what the notebook has kept. */

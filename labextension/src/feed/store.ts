@@ -29,7 +29,7 @@ export interface KernelState extends Tables {
   readonly pages: ReadonlyMap<string, Page | null>;
 }
 
-/** Whether the kernel behind a view is there: to be seen, not yet known, or for good not. */
+/** Whether the kernel is alive, not yet known, or ended. */
 export type Presence = 'live' | 'unknown' | 'gone';
 
 /** Options of a store. */
@@ -50,7 +50,7 @@ export interface StoreOptions {
  * comes.
  */
 export class Store {
-  /** Whether the kernel is there: a store that nobody fills any more is thrown away. */
+  /** Fixed: a store whose kernel has ended is replaced. */
   readonly presence: Presence;
 
   /** Creates an empty store. */
@@ -171,7 +171,7 @@ export class Store {
     return come.length === 0 ? old : new Map([...old, ...come]);
   }
 
-  /** Says what is looked at; once, however much of it changes together. */
+  /** Sends the visible targets, at most once per microtask. */
   private _tellLooks(): void {
     if (!this._isTelling) {
       this._isTelling = true;

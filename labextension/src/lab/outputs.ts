@@ -21,7 +21,7 @@ export interface OutputOptions {
   trans: TranslationBundle;
 }
 
-/** Draws nbfn's outputs with the panel's views: live while their kernel lives, and kept then. */
+/** Draws nbfn's outputs with the panel's views: live while their kernel lives, as last known afterwards. */
 export function outputFactory(options: OutputOptions): IRenderMime.IRendererFactory {
   return {
     safe: true, // Whatever comes from user code is drawn as text.

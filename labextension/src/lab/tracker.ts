@@ -29,7 +29,7 @@ const STARTING: readonly string[] = ['initializing', 'starting', 'connecting'];
 
 /** Options of a session tracker. */
 export interface SessionTrackerOptions {
-  /** Each kind of document, the one that comes first in doubt first. */
+  /** Kinds of documents, by precedence. */
   documents: readonly Documents[];
 }
 
@@ -62,7 +62,7 @@ export class SessionTracker {
     return this._started ? this._document : this._first();
   }
 
-  /** What the current document's kernel is up to. */
+  /** State of the current document's kernel. */
   get situation(): Situation {
     const context = this._context;
     if (!context) {

@@ -60,13 +60,13 @@ def one_line(*kinds: type[Exception]) -> Iterator[None]:
         raise UsageError(" ".join(str(error).split())) from None
 
 
-def named(shell: InteractiveShell, text: str, whatever: bool = False) -> Any:
+def named(shell: InteractiveShell, text: str, any_value: bool = False) -> Any:
     """Returns the value of a name or of an expression without calls.
 
     Args:
         shell: The shell whose names are used.
         text: Such as ``train_step`` or ``model.step``.
-        whatever: Whether any value is allowed, not only a traced function.
+        any_value: Whether any value is allowed, not only a traced function.
 
     Raises:
         UsageError: If there is no such value.
@@ -83,7 +83,7 @@ def named(shell: InteractiveShell, text: str, whatever: bool = False) -> Any:
         raise UsageError(f"the notebook has no `{text}`") from None
     except Exception as error:  # a property may raise anything
         raise UsageError(f"`{text}`: {type(error).__name__}: {error}") from None
-    if whatever or hasattr(value, "traces"):
+    if any_value or hasattr(value, "traces"):
         return value
     from nbfn.functions.watching.watch import watched
 

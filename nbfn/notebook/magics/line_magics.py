@@ -362,7 +362,7 @@ class LineMagics(RequiresTensorFlowMagics):
         from nbfn.sessions.export.place import ExportExistsError
 
         arguments = parsed_line(self.tf_export, line)
-        named_ones = [named(self.shell, each, whatever=True) for each in arguments.functions]
+        named_ones = [named(self.shell, each, any_value=True) for each in arguments.functions]
         path = unquoted(arguments.path) or ""
         if not named_ones and hasattr(self.shell.user_ns.get(path), "traces"):
             raise UsageError(

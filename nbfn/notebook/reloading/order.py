@@ -11,10 +11,12 @@ from typing import Any
 
 from nbfn.notebook.reloading.reach import functions_of
 from nbfn.notebook.reloading.successors import successor, take_over
-from nbfn.notebook.reloading.written import Written
+from nbfn.notebook.reloading.written import FileFunctions
 
 
-def put_in_order(module: ModuleType, values: Sequence[Any], text: str | None, before: Seen) -> None:
+def repair_module(
+    module: ModuleType, values: Sequence[Any], text: str | None, before: FileVersion
+) -> None:
     """Repairs the functions and classes of a module whose file has changed.
 
     Args:
@@ -26,7 +28,7 @@ def put_in_order(module: ModuleType, values: Sequence[Any], text: str | None, be
     file, functions = str(module.__file__), list(functions_of(module.__name__, values))
     linecache.checkcache(file)
     now = _written(text, file)
-    left = [each for each in functions if now is None or not now.puts_back(each)]
+    left = [each for each in functions if now is None or not now.restore_code(each)]
     if left:
         before.keep(left, file)
     if "nbfn.modules.module.module" in sys.modules:
@@ -40,7 +42,7 @@ def put_in_order(module: ModuleType, values: Sequence[Any], text: str | None, be
 
 
 @dataclass(frozen=True)
-class Seen:
+class FileVersion:
     """A state of a file. It is the source of functions that were not reloaded since.
 
     Attributes:
@@ -60,14 +62,14 @@ class Seen:
         if self.text is None or written is None:
             return
         for function in functions:
-            if function.__code__.co_filename == file and written.puts_back(function):
+            if function.__code__.co_filename == file and written.restore_code(function):
                 lines = self.text.splitlines(keepends=True)
                 linecache.cache[name] = len(self.text), None, lines, name
 
 
-def _written(text: str | None, file: str) -> Written | None:
+def _written(text: str | None, file: str) -> FileFunctions | None:
     try:
-        return Written(text, file) if text is not None else None
+        return FileFunctions(text, file) if text is not None else None
     except (SyntaxError, ValueError):  # autoreload has reported it
         return None
 

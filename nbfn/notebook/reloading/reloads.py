@@ -13,7 +13,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from nbfn.code import is_library
 from nbfn.errors import NbfnWarning
-from nbfn.notebook.reloading.order import Seen, put_in_order
+from nbfn.notebook.reloading.order import FileVersion, repair_module
 from nbfn.site import GENERATED
 
 
@@ -26,7 +26,7 @@ class Reloads:
 
     def __init__(self, shell: InteractiveShell) -> None:
         self._shell = shell
-        self._known: dict[str, Seen] = {}
+        self._known: dict[str, FileVersion] = {}
         self._others: set[str] = set()
         self._newest: tuple[int, ModuleType] | None = None
         self._modules: dict[str, ModuleType] = {}
@@ -40,7 +40,7 @@ class Reloads:
             for name, module in self.modules().items():
                 stamp = _stamp(module)
                 if stamp is not None and stamp[0] > started:
-                    self._known[name] = Seen()
+                    self._known[name] = FileVersion()
         self._shell.events.register("pre_run_cell", self.before)
         self._shell.events.register("post_run_cell", self.after)
         self._is_registered = True
@@ -91,7 +91,7 @@ class Reloads:
                 self._known[name] = now = _seen(module, known)
                 if known is not None:
                     values = values or self._values(modules)
-                    put_in_order(module, values, now.text, known)
+                    repair_module(module, values, now.text, known)
 
     def _values(self, modules: dict[str, ModuleType]) -> list[Any]:
         """Returns the values of all names of the notebook and of user modules."""
@@ -111,14 +111,14 @@ class Reloads:
             events.register("pre_run_cell", self.before)
 
 
-def _seen(module: ModuleType, before: Seen | None) -> Seen:
+def _seen(module: ModuleType, before: FileVersion | None) -> FileVersion:
     number = 0 if before is None else before.number + 1
     stamp = _stamp(module)
     try:
         with tokenize.open(str(module.__file__)) as file:
-            return Seen(stamp, file.read(), number)
+            return FileVersion(stamp, file.read(), number)
     except (OSError, SyntaxError, ValueError):  # the file is being saved, or has an error
-        return Seen(stamp, before.text if before is not None else None, number)
+        return FileVersion(stamp, before.text if before is not None else None, number)
 
 
 def _is_users(names: dict[str, Any]) -> bool:

@@ -20,7 +20,7 @@ _KEEPS_INDENTATION = sys.version_info < (3, 13)
 """Whether the docstring in code keeps the indentation of the source."""
 
 
-class Written:
+class FileFunctions:
     """The code of all functions in a file.
 
     Args:
@@ -44,7 +44,7 @@ class Written:
         for own, other in _pairs(code, alone):
             self._by_name[own.co_name].append((own, (_bare(own), _bare(other))))
 
-    def puts_back(self, function: FunctionType) -> bool:
+    def restore_code(self, function: FunctionType) -> bool:
         """Replaces a function's code by the file's code for it, if equivalent.
 
         Returns:

@@ -52,7 +52,7 @@ def _merged(old: Graph, new: Graph, diff: TraceDiff) -> Graph:
 def _interleaved(
     old: Sequence[Operation], new: Sequence[Operation], diff: TraceDiff
 ) -> Iterator[Operation]:
-    """The second's operations; each that only the first has stands after the one it followed."""
+    """Yields the second graph's operations; the first's own follow their predecessors."""
     following: dict[str, list[Operation]] = defaultdict(list)
     before = ""
     for operation in old:

@@ -171,7 +171,7 @@ def _row(operation: Operation, indent: str = "") -> tuple[str, ...]:
 
 
 def _grouped(items: Sequence[str]) -> Iterator[str]:
-    """Items that follow each other and are the same as one."""
+    """Merges equal successive items."""
     for item, same in itertools.groupby(items):
         number = len(list(same))
         yield item if number == 1 else f"{number} x {item}"

@@ -109,7 +109,7 @@ def graph_record(
 
 @dataclass
 class _Interned(Generic[_Item]):
-    """Things that stand in a list once, and are then spoken of by where they stand."""
+    """Assigns an index to each distinct item."""
 
     items: dict[_Item, int] = field(default_factory=dict)
 
@@ -120,7 +120,7 @@ class _Interned(Generic[_Item]):
 def _first(
     every: Mapping[str, Sequence[Operation]], most: int
 ) -> Iterator[tuple[str, Sequence[Operation]]]:
-    """The graph's operations, and of the functions as many as fit; of the last the beginning."""
+    """Yields the graph's operations, then those of called functions, up to `most`."""
     for name, operations in every.items():
         if most > 0 or not name:
             yield name, operations[:most]

@@ -382,7 +382,7 @@ def test_a_failure_is_said_once_and_breaks_no_cell(run, beside, monkeypatch, she
 
     beside.write("rate = 1.0\n")
     run(f"import {beside.name} as helpers")
-    monkeypatch.setattr(reloads, "put_in_order", fail)
+    monkeypatch.setattr(reloads, "repair_module", fail)
     beside.write("rate = 2.0\n")
     with warns(nbfn.NbfnWarning):
         assert run("helpers.rate").result == 2.0

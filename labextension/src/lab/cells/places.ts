@@ -9,7 +9,7 @@ export interface CellPlace {
   index: number;
 }
 
-/** Says of a cell whether it is the one that is looked for. */
+/** Tests a cell. */
 type Test = (cell: Cell) => boolean;
 
 /** Tests whether a cell has this id. */

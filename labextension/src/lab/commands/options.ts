@@ -12,7 +12,7 @@ export interface CommandOptions {
   trans: TranslationBundle;
 }
 
-/** Notices are toasts for so long; without this they would only be counted in a corner. */
+/** Duration of toasts in milliseconds; without it only a counter is shown. */
 export const TOAST = { autoClose: 8000 };
 
 /** The schema of a command without arguments. */

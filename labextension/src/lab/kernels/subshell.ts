@@ -18,7 +18,7 @@ export class Subshell {
     return this._started.promise;
   }
 
-  /** Asks the kernel for it; for another one if what this one was sent has had no answer. */
+  /** Requests a subshell; another one if the current did not answer. */
   start(isAgain: boolean): void {
     if (this._id !== null && isAgain && this._isUsed) {
       this._stale.push(this._id);

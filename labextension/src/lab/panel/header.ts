@@ -61,7 +61,7 @@ export class PanelHeader {
     );
   }
 
-  /** Says whether the header is seen, so that its clock need go. */
+  /** Starts or stops the clock. */
   setActive(active: boolean): void {
     clearInterval(this._timer);
     if (active) {

@@ -36,7 +36,7 @@ export function Toolbar(props: ToolbarProps): VNode {
         class="nbfn-Filter-input"
         placeholder={trans.__('Find by name or type')}
         aria-label={trans.__(
-          'Find operations by name or type; * and ? stand for any letters'
+          'Find operations by name or type; * matches any text, ? one character'
         )}
         value={props.text}
         onInput={event => props.onText(event.currentTarget.value)}

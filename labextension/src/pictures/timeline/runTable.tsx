@@ -8,7 +8,7 @@ import { trans } from '../../words';
 import { endingOf, partsOf, runName } from '../spending/runs';
 import { clock } from './timeAxis';
 
-/** A day, so that times are shown to the second. */
+/** A minute: `clock` then shows seconds. */
 const TO_THE_SECOND = 60;
 
 /** The picture as tables, for who reads it and for screen readers. */

@@ -7,7 +7,7 @@ export function Fact({ children }: { children: ComponentChildren }): VNode {
   return <span class="nbfn-Fact">{children} </span>;
 }
 
-/** Text that nobody sees, and that screen readers say when it changes. */
+/** Visually hidden text, announced by screen readers. */
 export function Spoken({ text }: { text: string }): VNode {
   return (
     <span class="nbfn-mod-unseen" role="status">

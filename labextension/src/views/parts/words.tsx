@@ -33,7 +33,7 @@ export function Words({ words }: { words: string | Phrase }): VNode {
   );
 }
 
-/** Words without where they lead to. */
+/** Plain text without links. */
 export function textOf(words: string | Phrase): string {
   return typeof words === 'string' ? words : words.text;
 }

@@ -15,7 +15,7 @@ export interface Edge {
   isControl: boolean;
 }
 
-/** What is seen: the edges, and what stands beside those who take it, by the box they are in. */
+/** Visible edges, and copies of captures beside their readers, by container. */
 export interface Seen {
   edges: readonly Edge[];
   copies: ReadonlyMap<Node, ReadonlySet<Node>>;

@@ -35,7 +35,7 @@ function lineOf({ operation, frame }: Node): string | null {
   return cell ? cellText(cell) : null;
 }
 
-/** Nodes that are alike and follow each other as one; all that are alike are left as they are. */
+/** Groups runs of at least `least` equal neighbours; a single run stays ungrouped. */
 function joined(
   nodes: readonly Node[],
   kindOf: (node: Node) => string | null,
