@@ -114,6 +114,20 @@ def test_a_page_that_is_loaded_again_in_mid_run_shows_it(lab) -> None:
     expect(lab.panel.locator(".nbfn-Header")).to_contain_text("A cell is running")
 
 
+def test_pages_that_are_loaded_again_leave_no_threads_in_the_kernel(lab) -> None:
+    count = "import threading\nsum('subshell' in each.name for each in threading.enumerate())"
+    lab.open("threads.ipynb", SETUP, count)
+    lab.run(0)
+    for _ in range(3):
+        expect(lab.panel).to_contain_text("step(images)")
+        lab.page.wait_for_timeout(2000)  # until the kernel has started the thread
+        lab.page.reload()
+    expect(lab.panel).to_contain_text("step(images)")
+    lab.run(1)
+    # Of four pages; on a busy machine one may have ended before its thread was there.
+    expect(lab.cell(1).locator(".jp-OutputArea-output")).to_have_text(re.compile("^[12]$"))
+
+
 def test_whatever_gets_lost_at_the_beginning_the_panel_follows_a_running_cell(lab) -> None:
     lab.page.add_init_script(LOSE)
     lab.open("lost.ipynb", SETUP, LONG)
