@@ -253,15 +253,17 @@ def test_the_items_of_a_container_with_traced_methods() -> None:
 
 
 def test_no_cache_keeps_a_class_alive() -> None:
-    class Slotted:
-        __slots__ = ("__weakref__", "k")
+    def called() -> Any:
+        class Slotted:
+            __slots__ = ("__weakref__", "k")
 
-    held = Slotted()
-    held.k = 2.0
-    f = nbfn.function(lambda x: x * held.k)
-    assert float(f(tf.ones([]))) == 2.0
-    reference = weakref.ref(Slotted)
-    del held, Slotted, f
+        held = Slotted()
+        held.k = 2.0
+        f = nbfn.function(lambda x: x * held.k)
+        assert float(f(tf.ones([]))) == 2.0
+        return weakref.ref(Slotted)
+
+    reference = called()
     gc.collect()
     assert reference() is None
 
