@@ -179,11 +179,11 @@ class OutputContract:
         if key in self.results:
             key = f"{key}_{len(self.results)}"
         self.results[key] = made
-        if not is_plain or not vars(left):
+        attributes = attributes_of(left)
+        if not attributes:
             return lambda results, *_: results[key]
-        # Keras keeps a mask, and the logits of a softmax, in attributes of tensors (Keras 3.15).
         held = vars(made)
-        parts = {each: self._number(key, held.get(each), v) for each, v in vars(left).items()}
+        parts = {each: self._number(key, held.get(each), v) for each, v in attributes.items()}
 
         def build(results: Mapping[str, Any], _: Any, values: Sequence[Any]) -> Any:
             for each, number in parts.items():
@@ -231,6 +231,17 @@ def _object(name: str, left: Any) -> Build:
         return value
 
     return build
+
+
+def attributes_of(value: Any) -> dict[str, Any]:
+    """Returns the attributes that were set on an eager tensor.
+
+    Keras keeps a mask, and the logits of a softmax, in attributes (Keras 3.15).
+    """
+    if not isinstance(value, tf.Tensor) or not vars(value):
+        return {}
+    # `tf.zeros` sets this one (TensorFlow 2.21), which changes no result.
+    return {name: held for name, held in vars(value).items() if name != "_is_zeros_tensor"}
 
 
 def check_values(left: Mapping[str, Any], values: Mapping[str, Any]) -> None:

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.errors import NbfnError, NbfnWarning
@@ -30,6 +29,7 @@ from nbfn.functions.segments.contract import (
     NotKeptError,
     OutputContract,
     Recipe,
+    attributes_of,
     check_values,
 )
 from nbfn.functions.segments.numbers import Numbers
@@ -309,8 +309,8 @@ def is_argument(value: Any, depth: int = 4) -> bool:
     """Returns whether a value is a tensor, array or plain value, or a nest of these."""
     if isinstance(value, _LITERALS) or type(value) is np.ndarray:
         return True
-    if is_tensor(value):  # Keras keeps a mask, and the logits of a softmax, in attributes
-        return not (is_variable(value) or (isinstance(value, tf.Tensor) and vars(value)))
+    if is_tensor(value):
+        return not (is_variable(value) or attributes_of(value))
     named = isinstance(value, tuple) and hasattr(value, "_fields")
     if depth and (type(value) in (list, tuple, dict) or named):
         items = list(value.values()) if isinstance(value, dict) else list(value)

@@ -63,7 +63,7 @@ def test_checking_a_whole_cell(run, shell) -> None:
         ("box + x", "`__add__` calls seen.append()"),
         ("random.random()", "draws from Python's random numbers (tf.random draws at each call)"),
         ("np.random.rand()", "draws from NumPy's random numbers"),
-        ("time.time()", "reads the clock (tf.timestamp() tells the time at each call)"),
+        ("time.time()", "reads the clock (tf.timestamp() gives the time at each call)"),
         ("next(it)", "takes from an iterator"),
         ("for each in data: pass", "loops over a dataset"),
         ("x.numpy()", ".numpy() (use the tensor itself)"),
