@@ -485,9 +485,6 @@ class Snapshot(Record):
     seq: int
     nbfn: str = Field(description="Version of nbfn in the kernel.")
     tensorflow: str | None = Field(default=None, description="Version of TensorFlow, if imported.")
-    documentation: str | None = Field(
-        default=None, description="Address of the documentation, if known."
-    )
     totals: Totals | None = None
     state: State
     pages: dict[str, Page | None] = Field(

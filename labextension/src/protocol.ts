@@ -415,10 +415,6 @@ export interface Snapshot {
    * Version of TensorFlow, if imported.
    */
   tensorflow?: string | null;
-  /**
-   * Address of the documentation, if known.
-   */
-  documentation?: string | null;
   totals?: Totals | null;
   state: State;
   /**
@@ -1047,10 +1043,6 @@ export interface Snapshot1 {
    * Version of TensorFlow, if imported.
    */
   tensorflow?: string | null;
-  /**
-   * Address of the documentation, if known.
-   */
-  documentation?: string | null;
   totals?: Totals | null;
   state: State;
   /**

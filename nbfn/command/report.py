@@ -20,7 +20,6 @@ from markupsafe import Markup, escape
 from nbfn import protocol, standalone
 from nbfn._version import __version__
 from nbfn.command.record import NotebookCell, NotebookRun
-from nbfn.documentation import documentation
 from nbfn.outlines.cell import outline_of
 from nbfn.outlines.outline import Table, Words, place_text
 from nbfn.outlines.session import MEANINGS, SECTIONS, SessionState, session_outline
@@ -108,7 +107,6 @@ def _snapshot(record: NotebookRun, outlines: dict[str, protocol.Page]) -> protoc
         seq=0,
         nbfn=record.nbfn or __version__,
         tensorflow=record.known.tensorflow,
-        documentation=documentation(),
         totals=totals,
         state=rows,
         pages=pages,

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from nbfn import protocol
 from nbfn._version import __version__
-from nbfn.documentation import documentation
 from nbfn.errors import report_failure
 from nbfn.outlines.cell import outline_of
 from nbfn.outlines.function import watched_outline
@@ -367,7 +366,6 @@ class Feed:
             seq=self.seq,
             nbfn=__version__,
             tensorflow=self._tensorflow,
-            documentation=documentation(),
             totals=totals,
             # Not validated again: the rows are records already.
             state=protocol.State.model_construct(

@@ -89,7 +89,6 @@ def test_without_an_address_there_are_no_links(found: Any, metadata: Any) -> Non
     f = retraced()
     assert f.retraces[-1].causes[0].page is None
     assert "<a " not in function_outline(feed().rows_of(f), f.id).html()
-    assert feed().snapshot().documentation is None
 
 
 def test_only_https_becomes_a_link() -> None:

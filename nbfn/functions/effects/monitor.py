@@ -127,11 +127,9 @@ class TraceMonitor:
     def _inspect(self, frame: FrameType) -> None:
         if not _is_user(frame):
             owner, name = frame.f_locals.get("self"), frame.f_code.co_name
-            differs = is_tensor(owner) and not (name == "ref" and is_variable(owner))
-            if name in _SIZES:  # they differ where a size depends on values
-                differs = isinstance(owner, tf.Tensor) and not owner.shape.is_fully_defined()
-            if differs and _is_user(_caller(frame)):
-                raise StoppedTraceError("tests the kind of a tensor", self._line(frame))
+            reason = _how_it_differs(owner, name)
+            if reason is not None and _is_user(_caller(frame)):
+                raise StoppedTraceError(reason, self._line(frame))
             return
         if GENERATED in frame.f_code.co_filename:
             function = _tensorflow.converted_from(frame)
@@ -206,6 +204,16 @@ def _makes_texts(code: CodeType) -> bool:
         for part in _with_inner(code)
         for each in dis.get_instructions(part)
     )
+
+
+def _how_it_differs(owner: Any, name: str) -> str | None:
+    """Returns how the result of a tensor's method differs for a symbolic tensor, if it does."""
+    if not is_tensor(owner) or (name == "ref" and is_variable(owner)):
+        return None
+    if name not in _SIZES:
+        return "tests the kind of a tensor"
+    is_open = isinstance(owner, tf.Tensor) and not owner.shape.is_fully_defined()
+    return "reads a size that depends on values" if is_open else None
 
 
 def _is_user(frame: FrameType | None) -> bool:

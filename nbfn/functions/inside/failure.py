@@ -143,18 +143,12 @@ def failure_of(
             return Failure(function.label, None, (), 0, message, (reason,))
         again = trial.serve(concrete)
     if again is None:
-        notes = ("the call did not fail a second time", *_notes(concrete))
-        return Failure(function.label, None, (), 0, message, notes)
+        missing = ("the call did not fail a second time", *_notes(concrete))
+        return Failure(function.label, None, (), 0, message, missing)
     found = _found(recorder, again)
     if found is None:
-        return Failure(
-            function.label,
-            None,
-            (),
-            0,
-            message,
-            ("the repeated call failed at an operation that was not observed",),
-        )
+        missing = ("the repeated call failed at an operation that was not observed",)
+        return Failure(function.label, None, (), 0, message, missing)
     origin, given = found
     turn = recorder.turns[id(origin)]
     return Failure(
