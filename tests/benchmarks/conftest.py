@@ -20,8 +20,8 @@ from tests.browser.conftest import server as server
 def pytest_configure(config: pytest.Config) -> None:
     """Gives TensorFlow one thread for operations, as it has on a machine with one processor.
 
-    With two threads on one processor a hit takes 130 µs in place of 60. By default there are as many
-    as processors at the first operation, which a module may run before the benchmarks begin.
+    With two threads on one processor a hit takes 130 µs instead of 60. By default there are as
+    many as processors at the first operation, which a module may run before the benchmarks begin.
     """
     if config.getoption("benchmark_only"):
         tf.config.threading.set_inter_op_parallelism_threads(1)
