@@ -44,6 +44,8 @@ def _is_outside_libraries(module: str) -> bool:
 
 def is_library(file: str) -> bool:
     """Returns whether a file belongs to Python, an installed package or nbfn."""
+    if file.startswith("<ipython-input-"):  # a cell, in a terminal
+        return False
     return file.startswith(_libraries()) or is_installed(file)
 
 

@@ -141,16 +141,21 @@ def call_site() -> Site:
     In a notebook this is the line of the running cell; elsewhere it is the innermost line outside
     nbfn and TensorFlow.
     """
+    cell, frame = current_cell(), _frame_of_user()
+    return Site(None, None, cell) if frame is None else _site(frame, cell)
+
+
+def _frame_of_user() -> FrameType | None:
     running = _running[-1] if _running else None
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if running is not None:
             if frame.f_globals is running.namespace and frame.f_code.co_name == "<module>":
-                return _site(frame, running.cell)
+                return frame
         elif _is_user_frame(frame):
-            return _site(frame)
+            return frame
         frame = frame.f_back
-    return Site(None, None, running.cell if running else None)
+    return None
 
 
 def definition_site(code: CodeType | None) -> Site:
@@ -171,16 +176,16 @@ def _site(frame: FrameType, cell: Cell | None = None) -> Site:
 
 
 def warn(message: str) -> None:
-    """Warns at the line of user code that is running."""
-    site = call_site()
-    if site.file is None:
+    """Warns at the line of user code that is running, once a line as Python does."""
+    frame = _frame_of_user()
+    if frame is None:
         warnings.warn(message, NbfnWarning, stacklevel=3)
-    else:
-        warnings.warn_explicit(message, NbfnWarning, site.file, site.line or 1, registry=_warned)
-
-
-_warned: dict[Any, Any] = {}
-"""Python's registry of warnings that are shown once per line."""
+        return
+    # Python keeps what it has shown in the module of the line. IPython clears it before each cell.
+    shown = frame.f_globals.setdefault("__warningregistry__", {})
+    warnings.warn_explicit(
+        message, NbfnWarning, frame.f_code.co_filename, frame.f_lineno, registry=shown
+    )
 
 
 def _is_user_frame(frame: FrameType) -> bool:

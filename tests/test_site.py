@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import os
+import warnings
 
 from nbfn.code import is_library
-from nbfn.site import Cell, Site, call_site, current_cell, definition_site, enter_cell, leave_cell
+from nbfn.site import (
+    Cell,
+    Site,
+    call_site,
+    current_cell,
+    definition_site,
+    enter_cell,
+    leave_cell,
+    warn,
+)
 
 
 def test_in_a_script_it_is_the_innermost_line_of_the_users() -> None:
@@ -52,7 +62,21 @@ def test_texts() -> None:
     leave_cell()
 
 
+def test_a_text_is_shown_again_for_another_file_and_in_another_run_of_a_cell() -> None:
+    space: dict = {"warn": warn, "__name__": "__main__"}
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("default")
+        for file in ("one.py", "other.py"):
+            exec(compile("warn('a text')", file, "exec"), dict(space, __file__=file))
+        for _ in range(2):
+            exec(compile("for _ in range(3): warn('a text')", "cell", "exec"), space)
+            space["__warningregistry__"].clear()  # as IPython does
+    assert [each.filename for each in shown] == ["one.py", "other.py", "cell", "cell"]
+
+
 def test_packages_of_an_environment_that_this_one_sees_are_no_code_of_the_users() -> None:
     assert is_library("/elsewhere/lib/python3.11/site-packages/tensorflow/python/ops/math_ops.py")
     assert is_library(os.__file__)
     assert not is_library("/home/somebody/site-packages.py")
+    assert not is_library("<ipython-input-3-1f2e>")
+    assert is_library("<string>")

@@ -1,6 +1,5 @@
 """The RFC "Functions, not Sessions": traced functions and their traces."""
 
-from nbfn.functions.recording.refusal import TraceLimitError as TraceLimitError
 from nbfn.functions.recording.registry import delist as delist
 from nbfn.functions.recording.registry import live_functions as live_functions
 from nbfn.functions.recording.stance import stance as stance
@@ -9,6 +8,4 @@ from nbfn.functions.traced.traced_function import TracedFunction as TracedFuncti
 from nbfn.functions.traces.capture import Capture as Capture
 from nbfn.functions.traces.cause import Cause as Cause
 from nbfn.functions.traces.cause import Retrace as Retrace
-from nbfn.functions.traces.trace import EvictedError as EvictedError
 from nbfn.functions.traces.trace import Trace as Trace
-from nbfn.functions.watching.activity import Activity as Activity

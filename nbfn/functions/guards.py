@@ -106,13 +106,15 @@ class Guards:
         if self.on_stale == "ignore":
             return 0
         try:
-            if self._now is None or not self._holds():
+            now = self._now
+            # Another thread may have found a change meanwhile, and what holds is the new state.
+            if now is None or not self._holds() or self._now is not now:
                 with self._lock:
-                    self._now = self._find(self._own_state().fingerprints)
+                    now = self._now = self._find(self._own_state().fingerprints)
         except Exception as error:  # inspecting user objects may raise anything
             self._disable(error)
             return 0
-        return self._now.number
+        return now.number
 
     def _holds(self) -> bool:
         return (self._reading and get_ident() in self._reading) or self._own.holds()

@@ -27,9 +27,8 @@ def with_helpers(python_function: Any) -> list[Any]:
 
 def named(function: Any) -> dict[str, Any]:
     """Returns the globals and closure variables that a function's code names, with their values."""
-    values = {}
-    stored = {name for name in function.__code__.co_names if name in function.__globals__}
-    for name in sorted(reads(function.__code__).globals | stored):
-        if name in function.__globals__:
-            values[name] = function.__globals__[name]
-    return values | closure(function)
+    space, found = function.__globals__, closure(function)
+    for name in (*function.__code__.co_names, *sorted(reads(function.__code__).globals)):
+        if name in space:
+            found.setdefault(name, space[name])
+    return found

@@ -54,10 +54,9 @@ from nbfn.state.values.fingerprints import (
     items_of,
 )
 from nbfn.state.values.introspection import (
-    MAX_CACHED,
     Fetch,
     closed_over,
-    count_attributes,
+    has_no_other,
     hides_none,
     is_as_written,
     member,
@@ -73,7 +72,7 @@ from nbfn.state.values.referents import HOLDERS, given_to, leads, names_in
 from nbfn.state.values.settings import (
     Settings,
     config_checks,
-    hooks_in,
+    hooks,
     internal_names,
     part_name,
     setting_names,
@@ -209,9 +208,11 @@ class Walk:
         guards = self.guards
         functions: list[FunctionType] = []
         if is_a(value, ModuleType):
-            if not is_user_module(value.__name__):
-                return
             known = Fingerprint(("module", serial(value)), value.__name__)
+            if not is_user_module(value.__name__):
+                guards.fingerprints[source] = known
+                self._check(fetch, value, known.content)
+                return
         elif value is not ABSENT and self._graph_time.changes(value):
             known = Fingerprint(("holder", id(value)), f"another {type(value).__name__}")
             guards.fingerprints[source] = known
@@ -262,7 +263,8 @@ class Walk:
             return
         is_dict, is_set = is_a(_tensorflow.unwrapped(value), dict), is_a(value, (set, frozenset))
         key: Any = None
-        for i, item in enumerate(itertools.islice(items, min(self._items_left, MAX_PARTS))):
+        most = max(0, min(self._items_left, MAX_PARTS))
+        for i, item in enumerate(itertools.islice(items, most)):
             self._items_left -= 1
             if is_dict and not i % 2:
                 key = item
@@ -313,7 +315,8 @@ class Walk:
             if not self._graph_time.runs(code):
                 self._check(fetch, value, content_of(value))
                 self.follow(name, f"{route}.{part}", value, fetch)
-        probe = functools.partial(is_as_written, reference, code, defaults, len(vars(function)))
+        absent = frozenset((*self._wanted, "__wrapped__")) - vars(function).keys()
+        probe = functools.partial(is_as_written, reference, code, defaults, absent)
         self.guards.same.append((probe, True))
 
     def _names_of(self, function: FunctionType, route: str) -> None:
@@ -439,23 +442,25 @@ class Walk:
         if of_library:
             self._held_by(name, route, holder, own, self._wanted)
             return
-        every = _parts_of_module(value, own) if not _OF_MODULES.isdisjoint(self._wanted) else ()
+        collects = not _OF_MODULES.isdisjoint(self._wanted) and is_a(value, tf.Module)
+        every = _parts_of_module(value, own) if collects else ()
         others = [each for each in self._others(own, classes) if each not in stored]
         read = [*self._wanted, *others, *every]
         self._held_by(name, route, holder, own, read)
-        # A new attribute, which may hide one of the class, changes the count.
-        self._count(holder, weakref.ref(type(value)) if users else None)
+        if not is_class:  # a new attribute may hide one of the class
+            kind = weakref.ref(type(value)) if users else None
+            self._no_other(holder, own, self._wanted, kind, is_all=collects)
         specials = self._specials
         if is_class:  # the code may create and enter instances
             making = special_methods.MAKING | special_methods.CONTEXTS
             specials = making if name in (self._classes or ()) else specials | making
         for cls in users:
-            if self._is_new("class", id(cls)):
-                self._count(weakref.ref(cls))
             held = vars(cls)
             wanted = {*self._wanted, *specials, *self._others(held, classes)}
             if not is_class:
-                wanted |= hooks_in(cls, type(value))
+                wanted |= hooks(type(value))
+            if self._is_new("class", id(cls), id(type(value))):
+                self._no_other(weakref.ref(cls), held, wanted)
             # What a cached property depends on matters again when its value is deleted.
             hidden = {n for n in own if not is_a(held.get(n), functools.cached_property)}
             for attribute in sorted(held.keys() & wanted - hidden):
@@ -548,20 +553,29 @@ class Walk:
             and _is_state(without_descriptor(value))
         ][:_MAX_OTHERS]
 
-    def _count(self, holder: Fetch, cls: Fetch | None = None) -> None:
-        probe = functools.partial(count_attributes, holder, cls)
-        checks = self.guards.same if (number := probe()) <= MAX_CACHED else self.guards.content
-        checks.append((probe, number if number <= MAX_CACHED else content_of(number)))
+    def _no_other(
+        self,
+        holder: Fetch,
+        own: Mapping[str, Any],
+        wanted: Iterable[Any],
+        cls: Fetch | None = None,
+        *,
+        is_all: bool = False,
+    ) -> None:
+        """Adds a check that an object gets none of the wanted attributes that it does not have."""
+        is_all |= ANY in self.guards.attributes
+        names = frozenset(own) if is_all else frozenset(wanted) - own.keys()
+        if is_all or names or cls is not None:
+            probe = functools.partial(has_no_other, holder, names, cls, is_all=is_all)
+            self.guards.same.append((probe, True))
 
 
-def _parts_of_module(value: Any, own: Mapping[str, Any]) -> list[str]:
+def _parts_of_module(value: tf.Module, own: Mapping[str, Any]) -> list[str]:
     """Returns the attributes in which a ``tf.Module`` looks for its variables and submodules.
 
     The modules of `nbfn` list theirs by other means.
     """
-    if not is_a(value, tf.Module) or any(
-        base.__module__.partition(".")[0] == "nbfn" for base in type(value).__mro__
-    ):
+    if any(base.__module__.partition(".")[0] == "nbfn" for base in type(value).__mro__):
         return []
     ignored = _tensorflow.ignored_attributes(type(value))
     return [

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import gc
+import math
 import warnings
 import weakref
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -439,3 +440,37 @@ def test_an_argument_with_slots_and_without_weak_references() -> None:
     params.scale = 4.0
     assert float(f(tf.constant(3.0), params)) == 12.0
     assert str(f.retraces[0].causes[0]) == "attribute `y.scale` was 2.0, is 4.0"
+
+
+@pytest.mark.parametrize("kind", ["object", "class", "function", "module"])
+def test_an_attribute_in_the_place_of_another_one(kind: str) -> None:
+    class Options:
+        pass
+
+    def options() -> None: ...
+
+    module = ModuleType("options")
+    made = {"object": Options(), "class": Options, "function": options, "module": module}
+    holder: Any = made[kind]
+    holder.other = 0
+    f = nbfn.function(lambda x: x * getattr(holder, "scale", 1.0), autograph=False)
+    assert float(f(2.0)) == 2.0
+    del holder.other
+    holder.scale = 3.0
+    assert float(f(2.0)) == 6.0
+    holder.unread = 1
+    del holder.scale
+    assert float(f(2.0)) == 2.0
+    assert len(f.traces) == 2
+
+
+def test_something_else_in_the_place_of_a_library() -> None:
+    space: dict[str, Any] = {"lib": math, "__name__": "__main__"}
+    exec("def f(x): return x * lib.pi", space)
+    f = nbfn.function(space["f"], autograph=False)
+    values = []
+    for lib in (math, SimpleNamespace(pi=3.0), math, math):
+        space["lib"] = lib
+        values.append(float(f(1.0)))
+    assert values == pytest.approx([math.pi, 3.0, math.pi, math.pi])
+    assert len(f.traces) == 2

@@ -10,8 +10,8 @@ import pytest
 import tensorflow as tf
 
 import nbfn
-from nbfn.functions import Activity
 from nbfn.functions.progress import graph_loops
+from nbfn.functions.watching.activity import Activity
 from nbfn.sessions import activity as activity_module
 from nbfn.sessions.activity import ActivityMonitor
 from nbfn.underway.work import Work, working

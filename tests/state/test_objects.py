@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 import functools
 import gc
 import weakref
@@ -280,3 +281,23 @@ def test_a_loss_that_compile_was_given() -> None:
     f = nbfn.function(lambda x: model.compute_loss(x, tf.zeros([2, 1]), model(x)))
     for scale in (1.0, 5.0):
         assert float(f(x)) == 2.0 * scale
+
+
+def test_classes_of_values_that_are_compared_are_not_kept() -> None:
+    class Mode(enum.IntEnum):
+        FAST = 1
+
+    class Sizes(list[int]):
+        pass
+
+    space: dict[str, Any] = {"__name__": "__main__", "mode": Mode.FAST, "sizes": Sizes([2])}
+    # TensorFlow keeps classes of what it converts to tensors.
+    exec("def f(x): return x * (3.0 if mode == 1 else 5.0) + float(sizes[0])", space)
+    f = nbfn.function(space["f"], autograph=False)
+    assert float(f(ONE)) == 5.0
+    alive = [weakref.ref(Mode), weakref.ref(Sizes)]
+    space["mode"], space["sizes"] = 2, [3]
+    del Mode, Sizes
+    assert float(f(ONE)) == 8.0
+    gc.collect()
+    assert [each() for each in alive] == [None, None]

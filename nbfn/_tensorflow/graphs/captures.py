@@ -107,9 +107,12 @@ def assigns(graph: Any) -> bool:
 def writes(graph: Any) -> bool:
     """Returns whether repeating a graph has effects: it assigns, prints, draws, calls Python."""
     found = _operation_types(graph)
-    return bool(found & HIDDEN_STATE) or any(
-        op.startswith((*_CHANGING, *_WRITING)) and op not in _READING for op in found
-    )
+    return bool(found & HIDDEN_STATE) or any(map(is_write, found))
+
+
+def is_write(kind: str) -> bool:
+    """Returns whether operations of a type assign, change a resource, print or call Python."""
+    return kind.startswith(_WRITING) and kind not in _NOT_WRITING
 
 
 def drawn_in(graph: Any, code: CodeType) -> int | None:
@@ -150,15 +153,21 @@ def _is_tensorflows(file: str) -> bool:
 
 
 _ASSIGNING = ("Assign", "ResourceScatter", "ResourceApply", "ResourceSparseApply", "Rng")
-_WRITING = (
-    *("Assign", "Resource", "Rng", "Print", "Stateful", "EagerPyFunc", "PyFunc", "Save", "Scatter"),
-)
-# Of a call, the operations of the called function count instead (`_operation_types`).
-_READING = frozenset({"ResourceGather", "ResourceGatherNd", "StatefulPartitionedCall"})
 _CHANGING = (
     *("LookupTableInsert", "LookupTableImport", "LookupTableRemove"),
     *("QueueEnqueue", "QueueDequeue", "StackPush", "StackPop", "Barrier", "Accumulator"),
-    *("IteratorGetNext", "WriteFile", "WriteSummary", "WriteScalarSummary"),
+    *("IteratorGetNext", "Write"),
+)
+_WRITING = (
+    *("Assign", "Resource", "Rng", "Print", "Stateful", "EagerPyFunc", "PyFunc", "Save", "Scatter"),
+    *_CHANGING,
+)
+# Of a call, the operations of the called function count instead.
+_NOT_WRITING = frozenset(
+    {
+        *("ResourceGather", "ResourceGatherNd", "StatefulPartitionedCall"),
+        *("ScatterNd", "ScatterNdNonAliasingAdd"),
+    }
 )
 
 HIDDEN_STATE = {

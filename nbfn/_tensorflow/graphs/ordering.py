@@ -13,7 +13,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbfn._tensorflow.graphs.captures import LOOKS
+from nbfn._tensorflow.graphs.captures import LOOKS, called, is_write
 
 # An operation in none of these sets counts as one that may fail: this costs a control dependency,
 # but the order is kept. See tests/functions/traced/test_failures.py.
@@ -57,15 +57,9 @@ _OF_SIZES = frozenset(
 _CANNOT_FAIL = frozenset({"Placeholder", "Const", "NoOp", "ReadVariableOp", "VarHandleOp"})
 _CANNOT_FAIL |= {"VarIsInitializedOp", "VariableShape", "DisableCopyOnRead"}
 _CANNOT_FAIL |= _UNARY
-_WRITES = (
-    *("Assign", "Resource", "Rng", "Print", "EagerPyFunc", "PyFunc", "Save", "Scatter", "Write"),
-    *("LookupTableInsert", "LookupTableImport", "LookupTableRemove", "QueueEnqueue"),
-    *("QueueDequeue", "Stack", "Barrier", "Accumulator", "IteratorGetNext"),
-)
-_READS = frozenset({"ResourceGather", "ResourceGatherNd"})
-_CALLS = frozenset({"StatefulPartitionedCall", "While", "If", "Case"})
 _LOOPS = ("While", "StatelessWhile")
-_LOOPS_AND_BRANCHES = {"While": ("body", "cond"), "If": ("then_branch", "else_branch")}
+_LOOPS_AND_BRANCHES = frozenset({"While", "If", "Case"})
+_CALLS = _LOOPS_AND_BRANCHES | {"StatefulPartitionedCall"}
 MAX_EDGES = 8
 """Maximum number of direct dependencies; more are joined by a ``NoOp``."""
 
@@ -82,14 +76,14 @@ def keep_order(graph: Any) -> None:
         return
     # Looks are ordered by `Looks`.
     operations = [each for each in graph.get_operations() if LOOKS not in each.name]
-    if not any(map(_writes, operations)):
+    if not any(_writes(op.type) for op in operations):
         return
     if any(op.type in _LOOPS for op in operations):
         operations = _after_their_inputs(operations)
     risky: list[Any] = []
     writing: list[Any] = []
     for op in operations:
-        fails, writes = may_fail(op), _writes(op)
+        fails, writes = may_fail(op), _writes(op.type)
         if writes and risky:
             risky = _waited_for(graph, op, risky)
         if fails and writing:
@@ -175,7 +169,7 @@ class Looks:
 
     def made(self, op: Any) -> None:
         """Makes a new operation depend on earlier looks if it writes."""
-        if not (_writes(op) and hasattr(op, "_add_control_inputs")):
+        if not (_writes(op.type) and hasattr(op, "_add_control_inputs")):
             return
         op._add_control_inputs(self._last.get(op.graph, []))
         if op.type in _CALLS:
@@ -196,9 +190,8 @@ def may_fail(op: Any) -> bool:
     return not all(each.shape.is_fully_defined() for each in (*op.inputs, *op.outputs))
 
 
-def _writes(op: Any) -> bool:
-    kind = op.type
-    return kind in _CALLS or (kind.startswith(_WRITES) and kind not in _READS)
+def _writes(kind: str) -> bool:
+    return kind in _CALLS or is_write(kind)
 
 
 def unordered_loops(graph: Any) -> Iterator[Any]:
@@ -208,24 +201,26 @@ def unordered_loops(graph: Any) -> Iterator[Any]:
     """
     library = {each.signature.name: each for each in graph.as_graph_def().library.function}
     for op in graph.get_operations():
-        for name in _LOOPS_AND_BRANCHES.get(op.type, ()):
-            if _is_unordered(library, op.get_attr(name).name):
-                yield op
-                break
+        if op.type in _LOOPS_AND_BRANCHES and any(
+            _is_unordered(library, each) for each in called([op.node_def])
+        ):
+            yield op
 
 
 def _is_unordered(library: Any, name: str) -> bool:
     """Returns whether a write and an operation that may fail are unordered, also nested."""
     above: dict[str, set[str]] = {}
-    risky, writing, inner = [], [], []
+    risky, writing = [], []
+    inner: list[str] = []
     for node in library[name].node_def:
         given = {each.lstrip("^").partition(":")[0] for each in node.input}
         above[node.name] = given.union(*(above.get(each, ()) for each in given))
         if node.op not in _CANNOT_FAIL | _OF_SHAPES:
             risky.append(node.name)
-        if node.op in _CALLS or (node.op.startswith(_WRITES) and node.op not in _READS):
+        if _writes(node.op):
             writing.append(node.name)
-        inner += [node.attr[key].func.name for key in _LOOPS_AND_BRANCHES.get(node.op, ())]
+        if node.op in _LOOPS_AND_BRANCHES:
+            inner += called([node])
     return any(
         one != other and one not in above[other] and other not in above[one]
         for one in risky

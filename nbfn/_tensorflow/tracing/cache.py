@@ -143,10 +143,6 @@ class ObservedCache(DryCache):
         if twin is None:
             self._observer.added(fn)
 
-    def delete(self, function_type: Any, context: Any = None) -> bool:
-        context_key = self._observer.context_key(function_type)
-        return bool(super().delete(function_type, _strict(context, function_type, context_key)))
-
     # Here TensorFlow passes the context first, to all other methods last (TensorFlow 2.21).
     def generalize(self, context: Any, function_type: Any) -> Any:
         context_key = self._observer.context_key(function_type)
@@ -157,7 +153,9 @@ class ObservedCache(DryCache):
         keys = [key for key, value in list(self._primary.items()) if value is concrete]
         for context, function_type in keys:
             with contextlib.suppress(KeyError):  # another thread has deleted a trace meanwhile
-                super().delete(function_type, context)
+                self.delete(function_type, context)
+                if not self._dispatch_dict[context].targets:  # it holds the call's Python values
+                    del self._dispatch_dict[context]
         return bool(keys)
 
     def values(self) -> list[Any]:

@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.functions.calls.glimpse import glimpse
-from nbfn.functions.calls.times import Times, times_of
+from nbfn.functions.calls.times import Times, own_name, times_of
 from nbfn.functions.traces.capture import nbytes_of, short_device
 from nbfn.spent import spent_here
 from nbfn.text import count
@@ -175,13 +175,13 @@ def placement_of(
     operations: list[PlacedOperation] = []
     copies: list[Copy] = []
     for node in nodes:
-        name = _own_name(node.name)
+        name = own_name(node.name)
         if node.op in _SENDS:
             source, target = (node.attr[key].s.decode() for key in ("send_device", "recv_device"))
             sent = node.input[0] if node.input else node.name
             # A control edge between devices is sent as an empty tensor of this name.
             if source != target and "/ctrl/" not in sent:
-                tensor = names.get(sent) or _own_name(sent)
+                tensor = names.get(sent) or own_name(sent.lstrip("^"))
                 size = sizes.get(tensor if ":" in tensor else f"{tensor}:0")
                 copies.append(Copy(tensor, short_device(source), short_device(target), size))
         elif node.op not in _PLUMBING:
@@ -207,11 +207,3 @@ def _names_of_arguments(nodes: Sequence[Any], inputs: Sequence[Any]) -> dict[str
     if len(arguments) != len(inputs):
         return {}
     return {name: inputs[index].op.name for name, index in arguments.items()}
-
-
-def _own_name(name: str) -> str:
-    """Returns a node's name without the calls that it was inlined from."""
-    parts = name.lstrip("^").split("/")
-    while len(parts) > 1 and parts[0] in ("StatefulPartitionedCall", "PartitionedCall"):
-        parts = parts[1:]
-    return "/".join(parts)

@@ -98,7 +98,8 @@ def lines(function: Any, *args: Any, **kwargs: Any) -> LineTimes:
         CheckError: If the arguments do not fit the function, or it is not a traced function.
         ProfilerBusyError: If a profiler is running already.
     """
-    function = getattr(function, "function", None) or function  # of an observer
+    observer = function
+    function = getattr(function, "function", None) or function
     if hasattr(function, "python_function") and not hasattr(function, "recorder"):
         function, owner = copy_of(function)
         args = (*owner, *args)
@@ -125,8 +126,9 @@ def lines(function: Any, *args: Any, **kwargs: Any) -> LineTimes:
     in_order = sorted(known.values(), key=lambda each: -each.seconds)
     notes = tuple(_notes(function, found, in_order))
     whole = found.seconds or 1.0
-    function.recorder.lines = tuple((e.site, e.seconds, e.seconds / whole) for e in in_order)
-    function.recorder.changed = next(clock)
+    record = getattr(observer, "recorder", function.recorder)
+    record.lines = tuple((e.site, e.seconds, e.seconds / whole) for e in in_order)
+    record.changed = next(clock)
     return LineTimes(function.label, tuple(in_order), found.seconds, notes)
 
 

@@ -119,7 +119,7 @@ class Monitor:
 
     def __init__(
         self,
-        until: CodeType | None = None,
+        until: CodeType,
         on_finding: Callable[[Finding], None] | None = None,
     ) -> None:
         self.findings: list[Finding] = []

@@ -55,7 +55,7 @@ class OperationOrigin:
 class Origins:
     """The origins of the operations of one trace and of its nested traces."""
 
-    def __init__(self, until: CodeType | None = None) -> None:
+    def __init__(self, until: CodeType) -> None:
         """Creates an empty index.
 
         Args:

@@ -42,7 +42,6 @@ class Spot:
 
     site: Site
     text: str
-    function: str = ""
     is_statement: bool = False
 
 
@@ -83,17 +82,17 @@ def _spot(code: CodeType, instruction: int, file: str) -> Spot:
     # `file` is part of the cache key: CPython does not compare file names of code objects.
     positions = list(code.co_positions())[instruction // 2]  # one for each code unit of 2 bytes
     line = positions[0] or code.co_firstlineno
-    number, function = line, code.co_name
+    number = line
     origin = _tensorflow.original_line(file, line) if GENERATED in file else None
     if origin is not None:
-        file, number, function = origin
+        file, number, _ = origin
     expression = _expression(code.co_filename, positions)
     if expression is not None and origin is None and GENERATED in code.co_filename:
-        return Spot(Site(None, None), _text(expression), function)
+        return Spot(Site(None, None), _text(expression))
     whole = linecache.getline(file, number).strip()
     if expression is None:
-        return Spot(site_of(file, number), cut(whole, MAX_EXPRESSION), function, True)
-    return Spot(site_of(file, number), _text(expression), function)
+        return Spot(site_of(file, number), cut(whole, MAX_EXPRESSION), True)
+    return Spot(site_of(file, number), _text(expression))
 
 
 def _expression(file: str, positions: tuple[int | None, ...]) -> ast.expr | None:

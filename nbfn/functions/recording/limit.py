@@ -44,7 +44,6 @@ class Limit:
     on_limit: OnLimit = "warn"
     _warned: bool = field(default=False, repr=False)
     _warned_of_ratio: bool = field(default=False, repr=False)
-    _recent: deque[int] = field(default_factory=lambda: deque(maxlen=RETRACES), repr=False)
     _needless: deque[int] = field(default_factory=lambda: deque(maxlen=RETRACES), repr=False)
     _warned_of_needless: bool = field(default=False, repr=False)
 
@@ -87,18 +86,22 @@ class Limit:
             return 0
         return max(traces - self.max_traces, 0)
 
-    def warn_of_ratio(self, name: str, calls: int, retraces: Sequence[Retrace]) -> None:
+    def warn_of_ratio(self, name: str, calls: Sequence[int], retraces: Sequence[Retrace]) -> None:
         """Warns once if retraces are frequent; called after each retrace.
 
         They are frequent if there are five in ten calls, or five caused by one Python number,
         however many calls are between: these would continue.
+
+        Args:
+            name: The function's name.
+            calls: The numbers of the calls that made the last retraces.
+            retraces: All retraces.
         """
-        self._recent.append(calls)
         if len(retraces) < RETRACES or self._warned_of_ratio:
             return
         shared = Counter((c.code, c.path) for each in retraces for c in each.causes)
         (code, path), often = shared.most_common(1)[0]
-        is_dense = calls - self._recent[0] < CALLS
+        is_dense = calls[-1] - calls[0] < CALLS
         remedy = retraces[-1].remedy
         is_a_drip = code == "python_value" and often >= RETRACES and remedy and remedy.code
         if not (is_dense or is_a_drip):
@@ -111,7 +114,7 @@ class Limit:
             if (cause.code, cause.path) == (code, path)
         )
         warn(
-            f"`{name}` has retraced {len(retraces)} times in {count(calls, 'call')}; "
+            f"`{name}` has retraced {len(retraces)} times in {count(calls[-1], 'call')}; "
             + (f"{often} of them share a cause: " if often > 1 else "the last one: ")
             + f"{newest.sentence}."
             + (f"\n{remedy}" if remedy else "")

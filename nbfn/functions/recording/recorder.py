@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -13,7 +14,7 @@ from nbfn.errors import NbfnWarning, report_failure
 from nbfn.functions.calls.call import Call, this_thread
 from nbfn.functions.calls.record import Record, clock
 from nbfn.functions.guards import Guards
-from nbfn.functions.recording.limit import Limit
+from nbfn.functions.recording.limit import RETRACES, Limit
 from nbfn.functions.recording.refusal import (
     EndlessTraceError,
     RefusedError,
@@ -132,6 +133,7 @@ class Recorder(Record):
         self.recursive = False
         self.on_cache_change: Callable[[], None] = lambda: None
         self._unusable: list[int] = []
+        self._retraced_at: deque[int] = deque(maxlen=RETRACES)
         self.staleness = Staleness(guards)
 
     # Calls ------------------------------------------------------------------------------
@@ -334,7 +336,7 @@ class Recorder(Record):
                     self.trace_seconds += seconds
                     call.trace_seconds += seconds
                     call.trace, call.is_tracing = trace, False
-                    trace.context, trace.state = call.wanted.context, call.wanted.state
+                    trace.also_serves(call.wanted.context, call.wanted.state)
                     trace.watch_guarded(self.guards.references(), self._unusable)
                 self.on_cache_change()
                 if self.warns:
@@ -411,7 +413,8 @@ class Recorder(Record):
             is_declared(cause, self.by_value) for cause in retrace.causes
         )
         if self.warns and not needs_many:
-            self.limit.warn_of_ratio(self.name, self.calls + 1, self.retraces)
+            self._retraced_at.append(self.calls + 1)
+            self.limit.warn_of_ratio(self.name, self._retraced_at, self.retraces)
 
     @property
     def made(self) -> int:

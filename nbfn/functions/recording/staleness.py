@@ -26,11 +26,12 @@ class Staleness:
     def __init__(self, guards: Guards) -> None:
         self._guards = guards
         self._reported: dict[tuple[Any, ...], set[str]] = defaultdict(set)
-        self._looked_at: set[tuple[int, int]] = set()
+        self._looked_at: dict[int, int] = {}
+        """The state in which a hit of each trace was last looked at."""
 
     def since(self, trace: Trace) -> tuple[Cause, ...]:
         """Returns what has changed of what a trace has read, except through its arguments."""
-        return stale(trace.state.changed_roots(self._guards.fingerprints(), partial=True))
+        return stale(trace.changed_roots(self._guards.fingerprints(), partial=True))
 
     def report(self, name: str, trace: Trace, objects: Objects | None, advice: str) -> None:
         """Warns once for each change, or raises, if a trace that is about to serve is stale.
@@ -48,13 +49,13 @@ class Staleness:
             StaleTraceError: If it is stale, and `on_stale` is ``"raise"``.
         """
         if objects is None:
-            place = trace.number, self._guards.state
-            if place in self._looked_at:  # a hit looks once for each state
+            state = self._guards.state
+            if self._looked_at.get(trace.number) == state:  # a hit looks once for each state
                 return
-            self._looked_at.add(place)
+            self._looked_at[trace.number] = state
             causes = self.since(trace)
         else:
-            causes = stale(trace.state.changed_roots(self._guards.fingerprints(objects)))
+            causes = stale(trace.changed_roots(self._guards.fingerprints(objects)))
         if not causes:
             return
         what = reasons(causes)

@@ -264,6 +264,8 @@ def _tensors_in(value: Any) -> list[Any]:
 def _is_near(one: Any, other: Any) -> bool:
     if one.shape != other.shape:
         return False
+    if one.dtype == tf.bfloat16.as_numpy_dtype:  # no inexact number for NumPy
+        one, other = one.astype(np.float32), other.astype(np.float32)
     if not np.issubdtype(one.dtype, np.inexact):
         return one.dtype.kind not in "biuSO" or bool(np.array_equal(one, other))
     finite = np.isfinite(other)

@@ -38,6 +38,8 @@ class Report:
 
     def __str__(self) -> str:
         if not self.segments:
+            if self.statements == 1:
+                return "the only statement is Python"
             return f"all of {self.statements} statements are Python"
         spans = (segment.lines for segment in self.segments)
         places = ", ".join(f"{a}" if a == b else f"{a}-{b}" for a, b in spans)

@@ -5,10 +5,9 @@ RFC "Functions, not Sessions", section "Captured state".
 
 from __future__ import annotations
 
-import itertools
 import math
 import weakref
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,10 +15,8 @@ import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.functions.traces.variable_names import names_for
+from nbfn.serial import serial
 from nbfn.text import count, sizes
-
-_numbers = itertools.count(1)
-_numbered: dict[int, tuple[weakref.ReferenceType[Any], int]] = {}
 
 _MAX_LISTED = 50
 """Maximum number of captures in a ``repr``."""
@@ -60,15 +57,20 @@ class Capture:
         Raises:
             ReferenceError: If it was garbage-collected.
         """
-        target = self._target() if self._target is not None else None
+        target = self.target
         if target is None:
             raise ReferenceError(f"`{self.name}` no longer exists; only its trace refers to it")
         return target
 
     @property
+    def target(self) -> Any | None:
+        """The captured variable or tensor; None if it was garbage-collected."""
+        return self._target() if self._target is not None else None
+
+    @property
     def is_alive(self) -> bool:
         """Whether the captured variable or tensor still exists."""
-        return self._target is not None and self._target() is not None
+        return self.target is not None
 
     def __str__(self) -> str:
         shape = sizes(self.shape)
@@ -109,9 +111,9 @@ def captures_in(traces: Iterable[Any], stale: Collection[int] = ()) -> Captures:
 
 def _named_now(captures: Collection[Capture]) -> Iterator[Capture]:
     """Replaces the names of captures by those that the notebook has for them now."""
-    targets = {id(each.value): each for each in captures if each.is_alive}
-    names = names_for({key: each.value for key, each in targets.items()}, ()) if targets else {}
-    now = {targets[key].id: name for key, name in names.items()}
+    alive = [(each.id, target) for each in captures if (target := each.target) is not None]
+    names = names_for({id(target): target for _, target in alive}, ()) if alive else {}
+    now = {key: names[id(target)] for key, target in alive if id(target) in names}
     return (replace(each, name=now.get(each.id, each.name)) for each in captures)
 
 
@@ -157,23 +159,7 @@ def capture_of(target: Any, name: str | None) -> Capture:
 
 def capture_id(target: Any, kind: str = "variable") -> str:
     """Returns the id of a variable, tensor or resource, the same in all captures."""
-    return f"{kind}-{_number_of(target)}"
-
-
-def _number_of(target: Any) -> int:
-    """Returns a number for an object that is never reused, unlike its address."""
-    known = _numbered.get(id(target))
-    if known is None or known[0]() is not target:
-        known = _numbered[id(target)] = weakref.ref(target, _forget(id(target))), next(_numbers)
-    return known[1]
-
-
-def _forget(address: int) -> Callable[[Any], None]:
-    def forget(dead: Any) -> None:
-        if _numbered.get(address, (None,))[0] is dead:
-            del _numbered[address]
-
-    return forget
+    return f"{kind}-{serial(target)}"
 
 
 def _own_name(target: Any, kind: str) -> str:

@@ -38,7 +38,7 @@ class Creations:
     """The variables that one function has created.
 
     Attributes:
-        first: Name and place of the first variables that the first trace created.
+        first: Name and place of the first variables that the newest first trace created.
         refusal: The error for a variable that TensorFlow will refuse when the trace has run; None
             if none.
     """
@@ -58,6 +58,8 @@ class Creations:
             VariableCreationError: If a variable is created on a later trace.
         """
         created: list[str] = []
+        if is_first:
+            self.first = []
 
         def create(next_creator: Callable[..., Any], **options: Any) -> Any:
             label = str(options.get("name") or "Variable")

@@ -6,6 +6,7 @@ import functools
 import itertools
 import time
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from nbfn.functions.traces.key import Key, ObjectLeaf
 from nbfn.functions.traces.sample import Sample
 from nbfn.site import Cell, Site
 from nbfn.state.guarded import GuardedState
+from nbfn.state.state import Change, Fingerprints
 from nbfn.state.values.fingerprints import content_of, objects_in
 from nbfn.text import duration, listed
 
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 _ids = itertools.count(1)
 
 _MAX_LEAVES = 100
+_MAX_EARLIER = 16
 
 
 class EvictedError(NbfnError, ReferenceError):
@@ -54,7 +57,7 @@ class Trace:
         captures: The captures, in order of first use.
         operations: Number of operations in its graph, without nested functions.
         context: The context that it was made in.
-        state: The Python state that it bakes in.
+        state: The Python state that it bakes in; of several in which it serves, the newest.
         last_used: Increases with each use of any trace; the least recently used has the lowest.
         compiled: The shapes for which XLA has compiled it.
         lost: Names of captured variables that no longer exist.
@@ -86,6 +89,7 @@ class Trace:
         self.operations = len(concrete.graph.get_operations())
         self.context: Context | None = None
         self.state = GuardedState()
+        self._earlier: deque[GuardedState] = deque(maxlen=_MAX_EARLIER)
         self.last_used = 0
         self.compiled: set[str] = set()
         self.lost: list[str] = []
@@ -134,6 +138,21 @@ class Trace:
             target = reference()
             if target is not None and content_of(target) in known:
                 self._guarded.append(weakref.ref(target, lambda _: unusable.append(number)))
+
+    def also_serves(self, context: Context | None, state: GuardedState) -> None:
+        """Notes that it serves in another state, in which a new trace did the same."""
+        self._earlier.append(self.state)
+        self.context, self.state = context, state
+
+    def changed_roots(self, now: Fingerprints, partial: bool = False) -> list[Change]:
+        """Returns what the user has changed since; see `GuardedState.changed_roots`.
+
+        Nothing has changed in any state in which it serves.
+        """
+        found = self.state.changed_roots(now, partial)
+        if all(each.changed_roots(now, partial) for each in self._earlier):
+            return found
+        return []
 
     def objects(self) -> Iterator[Any]:
         """Yields the objects that it was made for, arguments and others, if still alive."""

@@ -15,10 +15,11 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn import _tensorflow
-from nbfn.code import PLAIN, closure, is_user_module, plain_function
+from nbfn.code import PLAIN, is_user_module, plain_function
 from nbfn.errors import NbfnError
 from nbfn.functions.traces.keras_parts import is_keras_variable, keras_parts
 from nbfn.site import cells_namespace
+from nbfn.state.helpers import named, with_helpers
 from nbfn.state.values.introspection import own_attributes
 
 MAX_DEPTH = 50
@@ -28,7 +29,6 @@ MAX_VALUES = 20_000
 MAX_VALUES_OF_SESSION = 3_000
 """Maximum number of the session's, which the trace may not use; takes 10 ms."""
 
-MAX_FUNCTIONS = 50
 _MAPPINGS = (dict, UserDict, MappingProxyType, ChainMap)
 _TRACKING = "_self_"
 """Prefix of TensorFlow's attributes on tracked objects."""
@@ -52,33 +52,14 @@ def roots(python_function: Callable[..., Any], owner: Any = None) -> Iterator[tu
     code = getattr(function, "__code__", None)
     variables = dict(getattr(function, "__globals__", {}))
     if code is not None:
-        yield from _referred(function, set())
+        for each in with_helpers(function):
+            yield from named(each).items()
     public = public_names(variables)
     if code is None and not isinstance(function, type):
         yield "", function  # a callable object, such as a bound module
     if owner is not None:
         yield next((name for name, value in public if value is owner), "self"), owner
     yield from public
-
-
-def _referred(function: Any, seen: set[int]) -> Iterator[tuple[str, Any]]:
-    """Yields what a function's code refers to, then what functions among that refer to."""
-    seen.add(id(function))
-    variables = getattr(function, "__globals__", {})
-    names = [name for name in function.__code__.co_names if name in variables]
-    found = closure(function) | {name: variables[name] for name in names}
-    yield from found.items()
-    for value in found.values():
-        # By type alone: attribute access on user objects may run any code.
-        traced = issubclass(type(value), _tensorflow.Function)
-        inner = plain_function(value.python_function) if traced else value
-        if (
-            type(inner) is FunctionType
-            and is_user_module(inner.__module__)
-            and id(inner) not in seen
-            and len(seen) < MAX_FUNCTIONS
-        ):
-            yield from _referred(inner, seen)
 
 
 def public_names(namespace: Mapping[str, Any]) -> list[tuple[str, Any]]:

@@ -180,7 +180,9 @@ class WatchedFunction(RecordView):
     ) -> Values:
         """Records intermediate values of a call; see `TracedFunction.values`."""
         again, owner = copy_of(self._alive())
-        return values(again, (*owner, *args), kwargs, names, line)
+        found = values(again, (*owner, *args), kwargs, names, line)
+        self.recorder.values = found.texts
+        return found
 
     def suggest(self) -> Cover:
         """Returns the least general signature that covers the newest trace and similar ones.

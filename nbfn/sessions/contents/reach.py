@@ -30,8 +30,7 @@ def obsolete_captures(named: Iterable[tuple[str, Any]], functions: Iterable[Any]
     for function in functions:
         for trace in function.traces:
             for capture in trace.captures:
-                value = capture.value if capture.is_alive else None
-                uses.setdefault(capture.id, []).append((function, trace, value))
+                uses.setdefault(capture.id, []).append((function, trace, capture.target))
     if not uses:
         return frozenset()
     reached = _reached([*named, *_beyond(named, functions)])

@@ -22,6 +22,7 @@ import numpy as np
 import tensorflow as tf
 
 from nbfn import _tensorflow
+from nbfn.code import is_user_module
 from nbfn.serial import serial
 from nbfn.state.values.arrays import fingerprint_of_array, fingerprint_of_buffer
 from nbfn.text import with_article
@@ -163,7 +164,7 @@ def _content(value: Any, depth: int, left: list[int]) -> Any:
         return kind, value
     for base, text in _TEXTS.items():
         if issubclass(kind, base):
-            return kind, text(value)
+            return _class_of(kind), text(value)
     if kind in _tensorflow.WRAPPERS:
         return _content(_tensorflow.unwrapped(value), depth, left)
     if is_a(value, np.generic):
@@ -178,14 +179,19 @@ def _content(value: Any, depth: int, left: list[int]) -> Any:
     if container is not None:
         size = container.__len__(value)
         if depth >= MAX_DEPTH or left[0] <= 0:
-            return kind, size, "unwatched"
-        return kind, size, _content_of_items(container, value, size, depth, left)
+            return _class_of(kind), size, "unwatched"
+        return _class_of(kind), size, _content_of_items(container, value, size, depth, left)
     slots = _slots_of(value) if depth < MAX_DEPTH and left[0] > 0 else None
     if slots is not None:
-        return kind, tuple(_content(v, depth + 1, left) for v in _some(slots, left))
+        return _class_of(kind), tuple(_content(v, depth + 1, left) for v in _some(slots, left))
     if kind is SimpleNamespace:  # attributes that are read are guarded; it has no weak references
         return kind.__qualname__
     return kind.__qualname__, serial(value)
+
+
+def _class_of(kind: type) -> Any:
+    """Returns what stands for a class: a number for a user's, which is not to be kept alive."""
+    return serial(kind) if is_user_module(kind.__module__) else kind
 
 
 def _content_of_items(base: Any, value: Any, size: int, depth: int, left: list[int]) -> Any:

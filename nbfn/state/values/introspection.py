@@ -6,7 +6,7 @@ import functools
 import threading
 import weakref
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, KeysView, Mapping
 from types import CellType, FunctionType, GetSetDescriptorType, MemberDescriptorType
 from typing import Any
 
@@ -80,24 +80,33 @@ def _slots_in(cls: Any) -> tuple[str, ...]:
     return tuple(n for n, v in vars(cls).items() if isinstance(v, kinds) and n != "__dict__")
 
 
-MAX_CACHED = 256
-"""CPython caches integers up to it, so that equal ones are the same object."""
+def attribute_names(value: Any) -> KeysView[str]:
+    """Returns the names of the attributes that an object or a class has itself."""
+    kind: Any = type(value)
+    found: Mapping[str, Any] = dictionary(value)
+    if issubclass(kind, type):
+        found = vars(value)
+    elif _slots(kind):
+        found = own_attributes(value)
+    return found.keys()
 
 
-def count_attributes(holder: Fetch, cls: Fetch | None = None) -> int:
-    """Returns the number of attributes of an object.
+def has_no_other(
+    holder: Fetch, names: frozenset[str], cls: Fetch | None = None, *, is_all: bool = False
+) -> bool:
+    """Returns whether an object has none of some attributes, or no others if `is_all`.
 
     Args:
         holder: Fetches the object.
-        cls: Fetches its earlier class; the result is -1 if it has another class now.
+        names: The names of attributes.
+        cls: Fetches its earlier class; the result is False if it has another class now.
+        is_all: Whether these are the attributes that it must have.
     """
     value = holder()
-    if cls is not None and type(value) is not cls():
-        return -1
-    kind: Any = type(value)
-    if issubclass(kind, type):
-        return len(vars(value))
-    return len(own_attributes(value) if _slots(kind) else dictionary(value))
+    if value is None or (cls is not None and type(value) is not cls()):
+        return False
+    found = attribute_names(value)
+    return found == names if is_all else found.isdisjoint(names)
 
 
 def dictionary(value: Any) -> dict[str, Any]:
@@ -141,21 +150,21 @@ def closed_over(function: Fetch, index: int) -> Any:
         return ABSENT
 
 
-def is_as_written(function: Fetch, code: Any, defaults: Any, attributes: int) -> bool:
-    """Returns whether a function has the same code and defaults, and as many attributes.
+def is_as_written(function: Fetch, code: Any, defaults: Any, absent: frozenset[str]) -> bool:
+    """Returns whether a function has the same code and defaults, and no further attributes.
 
     Args:
         function: Fetches the function.
         code: Its code.
         defaults: Its defaults; `ABSENT` if they may be others.
-        attributes: The number of its attributes.
+        absent: The attributes that it does not have.
     """
     value = function()
     return (
         value is not None
         and value.__code__ is code
         and (defaults is ABSENT or value.__defaults__ is defaults)
-        and len(value.__dict__) == attributes
+        and value.__dict__.keys().isdisjoint(absent)
     )
 
 

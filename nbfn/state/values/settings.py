@@ -93,13 +93,12 @@ def setting_names(cls: type) -> tuple[str, ...]:
     return _names[cls]
 
 
-def hooks_in(base: type, cls: type) -> set[str]:
-    """Returns the attributes of a user's class that a library's code reads in calls of a subclass.
+def hooks(cls: type) -> set[str]:
+    """Returns the attributes of a user's class that its library's code reads in calls.
 
     Such are the methods that a user's kernel, distribution or optimizer implements.
     """
-    found = vars(base).keys() & set(setting_names(cls))
-    return {name for name in found if not any(part in name for part in _NOT_CALLS)}
+    return {name for name in setting_names(cls) if not any(part in name for part in _NOT_CALLS)}
 
 
 def internal_names(wanted: Iterable[str]) -> list[str]:

@@ -58,3 +58,20 @@ def test_a_call_that_must_trace_traces() -> None:
 def test_the_text_counts_operations() -> None:
     f = nbfn.function(lambda x: x + 1)
     assert repr(f.run(tf.constant(1)).placement).startswith("<placement CPU:0: ")
+
+
+def requested() -> list[tuple[str, str]]:
+    inner = nbfn.function(lambda x: tf.matmul(x, x))
+
+    @nbfn.function
+    def f(x):
+        with tf.device("CPU:1"):
+            y = tf.matmul(x, x)
+        return inner(x) + y
+
+    operations = f.run(tf.ones([2, 2])).placement.operations
+    return sorted((op.device, op.requested[-5:]) for op in operations if op.type == "MatMul")
+
+
+def test_an_operation_of_a_called_function_has_no_request_of_the_caller_s(on_two_devices) -> None:
+    assert on_two_devices(requested) == [("CPU:0", ""), ("CPU:1", "CPU:1")]

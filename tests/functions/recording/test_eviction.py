@@ -152,3 +152,10 @@ def test_traces_of_a_model_that_was_made_again_go_with_the_next_trace(
             assert len(applied.captures) == 4
     finally:
         gc.enable()
+
+
+def test_nothing_is_kept_of_the_arguments_of_evicted_traces() -> None:
+    f = nbfn.function(lambda x, n: x, max_traces=2, on_limit="evict")
+    for n in range(4):
+        f(tf.ones([1]), n)
+    assert len(f._function_cache._dispatch_dict) == len(f.traces) == 2

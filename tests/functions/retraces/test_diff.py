@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 import nbfn
-from nbfn.functions import EvictedError
+from nbfn.functions.traces.trace import EvictedError
 from tests.harness.messages import raises
 
 scale = tf.Variable(2.0, name="scale")

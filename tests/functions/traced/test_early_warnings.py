@@ -310,6 +310,20 @@ def test_few_retraces_in_many_calls_are_not_told(told: Any) -> None:
     assert list(told) == []
 
 
+def test_few_retraces_of_several_instances_are_not_told(told: Any) -> None:
+    class Model:
+        @nbfn.function
+        def step(self, x: Any) -> Any:
+            return x
+
+    calls = {Model(): 30, Model(): 11, Model(): 12}
+    for size in range(8):
+        for model, often in calls.items():
+            for _ in range(often):
+                model.step(tf.ones([size]))
+    assert list(told) == []
+
+
 def test_a_number_that_goes_on_changing_is_told_however_slowly(told: Any) -> None:
     f = nbfn.function(lambda x, step: x)
     f.known_as = "f"

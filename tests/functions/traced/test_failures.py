@@ -35,6 +35,21 @@ def asserted(x: Any) -> None:
     tf.debugging.assert_positive(x)
 
 
+def test_no_random_number_is_drawn_below() -> None:
+    generator = tf.random.Generator.from_seed(1)
+
+    @nbfn.function
+    def draw(x: Any) -> Any:
+        y = tf.gather([1.0, 2.0], tf.cast(x, tf.int32) + 9)
+        return generator.binomial([], 3.0, 0.5), y
+
+    draw(tf.constant(-9.0))
+    before = generator.state.numpy().tolist()
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        draw(tf.constant(-1.0))
+    assert generator.state.numpy().tolist() == before
+
+
 FAILURES = [not_finite, out_of_range, wrong_size, not_a_number, asserted]
 
 

@@ -177,6 +177,19 @@ def test_a_function_that_makes_variables_at_each_trace_is_refused_as_ever() -> N
         grow(tf.constant(1.0))
 
 
+def test_a_refused_variable_is_compared_with_those_of_the_newest_model() -> None:
+    space: dict[str, Any] = {"__name__": "__main__", "tf": tf}
+    code = "def step(x):\n    if not made or x.shape[0] > 1:\n"
+    code += "        made.append(tf.Variable(1.0, name=name))\n    return x + made[0]"
+    exec(code, space)
+    step = nbfn.function(space["step"], autograph=False)
+    for space["name"] in ("old", "new"):
+        space["made"] = []
+        step(tf.ones([1]))
+    with pytest.raises(VariableCreationError, match="On the first it created `new`"):
+        step(tf.ones([2]))
+
+
 def test_a_failed_first_call_of_a_state_may_be_made_again() -> None:
     space: dict[str, Any] = {"__name__": "__main__", "tf": tf, "fails": False}
     exec("def step(x):\n    y = model(x)\n    if fails: raise KeyError('no')\n    return y", space)

@@ -13,7 +13,8 @@ import tensorflow as tf
 
 import nbfn
 from nbfn import _tensorflow
-from nbfn.functions import EvictedError, TracedFunction
+from nbfn.functions import TracedFunction
+from nbfn.functions.traces.trace import EvictedError
 from tests.harness.messages import raises, warns
 
 

@@ -165,3 +165,13 @@ def test_a_context_variable_that_is_set_at_each_call() -> None:
         f(X)
     assert len(f.traces) == 1
     assert not f.retraces
+
+
+def test_a_trace_is_stale_in_no_state_in_which_it_serves() -> None:
+    space, f = traced("def f(x):\n    return x * (2.0 if n < 3 else 3.0)", n=1)
+    for n in (1, 2, 1):
+        space["n"] = n
+        f(X)
+    assert f.changed_globals() == []
+    space["n"] = 5
+    assert f.changed_globals() == ["n"]

@@ -57,6 +57,19 @@ def line_of(text: str) -> int | None:
     return next(i for i, line in enumerate(lines, 2) if text in line)
 
 
+def test_what_is_seen_inside_is_recorded() -> None:
+    @tf.function
+    def double(x):
+        y = x * 2.0
+        return y + 1.0
+
+    watched = nbfn.watch(double)
+    watched.values(tf.ones([2]))
+    nbfn.lines(watched, tf.ones([2]))
+    assert watched.recorder.values
+    assert watched.recorder.lines
+
+
 def test_functions_of_all_kinds_are_listed_in_the_order_of_creation() -> None:
     plain = tf.function(lambda x: x + 1)
     made = [nbfn.function(lambda x: x), nbfn.watch(plain), nbfn.function(lambda x: x)]
