@@ -1,4 +1,4 @@
-"""Numbers for objects that, unlike ``id``, are never reused."""
+"""What belongs to objects by identity: values that go with them, and numbers never reused."""
 
 from __future__ import annotations
 
@@ -6,11 +6,48 @@ import functools
 import itertools
 import threading
 import weakref
-from typing import Any
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class ByIdentity(Generic[T]):
+    """A dictionary whose keys are objects by identity; an entry is removed with its object.
+
+    A ``weakref.WeakKeyDictionary`` compares keys with ``==``, which may be the user's: equal
+    objects would share a value, and unhashable ones would have none.
+    """
+
+    def __init__(self) -> None:
+        self._entries: dict[int, tuple[weakref.ReferenceType[Any], T]] = {}
+
+    def get(self, key: Any) -> T | None:
+        """Returns the value of an object; None if it has none."""
+        entry = self._entries.get(id(key))
+        return entry[1] if entry is not None and entry[0]() is key else None
+
+    def __contains__(self, key: Any) -> bool:
+        entry = self._entries.get(id(key))
+        return entry is not None and entry[0]() is key
+
+    def __getitem__(self, key: Any) -> T:
+        return self._entries[id(key)][1]
+
+    def __setitem__(self, key: Any, value: T) -> None:
+        remove = functools.partial(_remove, weakref.ref(self), id(key))
+        self._entries[id(key)] = weakref.ref(key, remove), value
+
+
+def _remove(owner: weakref.ReferenceType[ByIdentity[Any]], address: int, dead: Any) -> None:
+    entries = {} if (found := owner()) is None else found._entries
+    entry = entries.get(address)
+    if entry is not None and entry[0] is dead:  # another object may have its address already
+        del entries[address]
+
 
 _MAX_KEPT = 1000
 
-_serials: dict[int, tuple[weakref.ReferenceType[Any], int]] = {}
+_serials: ByIdentity[int] = ByIdentity()
 _kept: dict[int, Any] = {}
 _numbers = itertools.count(1)
 _lock = threading.Lock()
@@ -19,23 +56,15 @@ _lock = threading.Lock()
 def serial(value: Any) -> Any:
     """Returns a number that no other object has had; the address if weak references fail."""
     with _lock:
-        known = _serials.get(id(value))
-        if known is not None and known[0]() is value:
-            return known[1]
-        number = next(_numbers)
+        known = _serials.get(value)
+        if known is not None:
+            return known
         try:
-            reference = weakref.ref(value, functools.partial(_drop, id(value), number))
+            _serials[value] = number = next(_numbers)
         except TypeError:
             # Kept alive for a while, so that no other object soon gets its address.
             _kept[id(value)] = value
             if len(_kept) > _MAX_KEPT:
                 del _kept[next(iter(_kept))]
             return "address", id(value)
-        _serials[id(value)] = reference, number
         return number
-
-
-def _drop(key: int, number: int, _: Any) -> None:
-    known = _serials.get(key)
-    if known is not None and known[1] == number:
-        del _serials[key]

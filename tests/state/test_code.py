@@ -89,10 +89,10 @@ def test_digests_keep_no_code() -> None:
     code = code_of("def h(a): return a * 2")
     digest(code)
     key = id(code)
-    assert key in _known
+    assert key in _known._entries
     del code
     gc.collect()
-    assert key not in _known
+    assert key not in _known._entries
 
 
 def test_a_walk_through_a_large_library_of_the_users_ends() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any
@@ -17,6 +16,7 @@ from nbfn.functions.inside.words import (
     is_user_frame,
     spot_of,
 )
+from nbfn.serial import ByIdentity
 
 
 @dataclass
@@ -63,7 +63,7 @@ class Origins:
         """
         self._until = until
         self._names = TensorNames()
-        self._by_tensor: dict[int, tuple[weakref.ReferenceType[Any], OperationOrigin]] = {}
+        self._by_tensor: ByIdentity[OperationOrigin] = ByIdentity()
         self._by_operation: dict[tuple[int, str], OperationOrigin] = {}
         self._by_type: dict[str, list[OperationOrigin]] = {}
 
@@ -100,13 +100,12 @@ class Origins:
 
     def known(self, tensor: Any) -> OperationOrigin | None:
         """Returns the origin of an earlier tensor; None if it is an argument."""
-        found = self._by_tensor.get(id(tensor))
-        return found[1] if found is not None and found[0]() is tensor else None
+        return self._by_tensor.get(tensor)
 
     def replaced(self, origin: OperationOrigin, tensors: Any) -> None:
         """Records that tensors have replaced an operation's outputs."""
         for tensor in tensors:
-            self._by_tensor[id(tensor)] = weakref.ref(tensor), origin
+            self._by_tensor[tensor] = origin
             self._names.note(tensor, self._text(origin))
 
     def _note(self, origin: OperationOrigin, made: _tensorflow.NewOperation) -> None:

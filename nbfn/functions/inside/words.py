@@ -11,7 +11,6 @@ import functools
 import linecache
 import os
 import re
-import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import CodeType, FrameType
@@ -22,6 +21,7 @@ import tensorflow as tf
 
 from nbfn import _tensorflow, code
 from nbfn.code import is_installed, is_library
+from nbfn.serial import ByIdentity
 from nbfn.site import GENERATED, Site, site_of
 from nbfn.text import cut
 
@@ -169,11 +169,11 @@ class TensorNames:
     """
 
     def __init__(self) -> None:
-        self._texts: dict[int, tuple[weakref.ReferenceType[Any], str]] = {}
+        self._texts: ByIdentity[str] = ByIdentity()
 
     def note(self, tensor: Any, text: str) -> None:
         """Records the expression that computed a tensor; the outermost one is recorded last."""
-        self._texts[id(tensor)] = weakref.ref(tensor), text
+        self._texts[tensor] = text
 
     def of(self, tensor: Any, frame: FrameType | None, text: str) -> str:
         """Returns the name of a tensor in a user frame, within an expression of this text.
@@ -192,9 +192,9 @@ class TensorNames:
             in_text = [name for name in names if re.search(rf"\b{re.escape(name)}\b", text)]
             return (in_text or names)[-1]
         for known in (tensor, outer):
-            noted = self._texts.get(id(known))
-            if noted is not None and noted[0]() is known and noted[1] != text:
-                return noted[1]
+            noted = self._texts.get(known)
+            if noted is not None and noted != text:
+                return noted
         return "" if frame is None else _name_of_source(outer, frame)
 
 

@@ -53,13 +53,13 @@ from nbfn.functions.traced.early_warnings import (
     warn_of_first_trace,
 )
 from nbfn.functions.traced.local_state import with_local_variables
-from nbfn.functions.traced.methods import Instances
 from nbfn.functions.traced.options import Options
 from nbfn.functions.traces.cause import Cause
 from nbfn.functions.traces.created_variables import Creations, VariableCreationError
 from nbfn.functions.traces.sample import sample_of
 from nbfn.functions.traces.trace import Trace
 from nbfn.functions.traces.variable_names import notebook, public_names, roots
+from nbfn.serial import ByIdentity
 from nbfn.site import Site, call_site, definition_site
 from nbfn.text import count, parameters_text
 
@@ -155,7 +155,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             self.recorder.by_value = self._pattern.by_value(self)
         self.recorder.on_cache_change = self._dispatch.invalidate
         self._observed = _tensorflow.observe(self, self.recorder)
-        self._descriptor_cache = Instances()
+        self._descriptor_cache: ByIdentity[Any] = ByIdentity()
         _tensorflow.mute_tracing_warning(self)
         enlist(self)
 
@@ -381,7 +381,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         made = _tensorflow.unlisted(self, TracedFunction)
         shared = {k: v for k, v in vars(self).items() if k in _OF_ALL_CLONES}
         made.__dict__.update(shared, _function_cache=self._function_cache, _states={}, _clones=[])
-        made.__dict__.update(_observed=True, _dispatch=Dispatch(), _descriptor_cache=Instances())
+        made.__dict__.update(_observed=True, _dispatch=Dispatch(), _descriptor_cache=ByIdentity())
         return made  # type: ignore[no-any-return]
 
     def _drop_states(self) -> None:
@@ -825,7 +825,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
     # Methods ----------------------------------------------------------------------------
 
     def __get__(self, instance: Any, owner: Any) -> Any:
-        known = self._descriptor_cache.find(instance)
+        known = self._descriptor_cache.get(instance)
         if known is not None:
             return known
         bound = super().__get__(instance, owner)

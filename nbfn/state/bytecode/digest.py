@@ -6,21 +6,22 @@ A hash of code cannot serve: in Python 3.11 it excludes the instructions, and it
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import inspect
-import weakref
 from types import CodeType
 from typing import Any
 
-_known: dict[int, tuple[weakref.ReferenceType[CodeType], str]] = {}
+from nbfn.serial import ByIdentity
+
+# Not by equality: equal code objects may differ in lines, and so in weak references.
+_known: ByIdentity[str] = ByIdentity()
 
 
 def digest(code: CodeType) -> str:
     """Returns the digest of code, of its constants and of the functions nested in it."""
-    found = _known.get(id(code))
-    if found is not None and found[0]() is code:
-        return found[1]
+    found = _known.get(code)
+    if found is not None:
+        return found
     parts = (
         code.co_code,
         code.co_exceptiontable,
@@ -36,16 +37,8 @@ def digest(code: CodeType) -> str:
         _text(_without_docstring(code)),
     )
     made = hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
-    # Keyed by address: equal code objects may differ in lines, and so in weak references.
-    reference = weakref.ref(code, functools.partial(_drop, id(code)))
-    _known[id(code)] = reference, made
+    _known[code] = made
     return made
-
-
-def _drop(key: int, dead: weakref.ReferenceType[CodeType]) -> None:
-    found = _known.get(key)
-    if found is not None and found[0] is dead:
-        del _known[key]
 
 
 def _without_docstring(code: CodeType) -> tuple[Any, ...]:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import functools
-import weakref
 from typing import Any
 
 from nbfn.code import is_user_module
-from nbfn.serial import serial
+from nbfn.serial import ByIdentity, serial
 from nbfn.state.values.fingerprints import Fingerprint, content_of, is_content
 from nbfn.state.values.introspection import without_descriptor
 from nbfn.state.values.unwrapping import fingerprint_of_functions, unwrapped
 
 _ABOUT = frozenset({"__module__", "__doc__", "__annotations__", "__dict__", "__weakref__"})
 
-# By id, because a metaclass may define `__eq__` and `__hash__`, which would be user code.
-_known: dict[int, tuple[weakref.ReferenceType[type], Any]] = {}
+_known: ByIdentity[Any] = ByIdentity()
 
 
 def fingerprint_of_class(cls: type) -> Fingerprint:
@@ -29,15 +26,15 @@ def fingerprint_of_class(cls: type) -> Fingerprint:
 def _content(cls: type) -> Any:
     if not is_user_module(cls.__module__):
         return serial(cls)
-    found = _known.get(id(cls))
-    if found is not None and found[0]() is cls:
-        return found[1]
+    found = _known.get(cls)
+    if found is not None:
+        return found
     held = {
         n: _member(without_descriptor(v)) for n, v in sorted(vars(cls).items()) if n not in _ABOUT
     }
     bases = tuple(map(_content, cls.__bases__))
     content = ("class", cls.__module__, cls.__qualname__, bases, tuple(held.items()))
-    _known[id(cls)] = weakref.ref(cls, functools.partial(_drop, id(cls))), content
+    _known[cls] = content
     return content
 
 
@@ -46,9 +43,3 @@ def _member(value: Any) -> Any:
     if functions:
         return fingerprint_of_functions(functions, value).content
     return content_of(value) if is_content(value) else type(value).__qualname__
-
-
-def _drop(key: int, dead: weakref.ReferenceType[type]) -> None:
-    found = _known.get(key)
-    if found is not None and found[0] is dead:
-        del _known[key]
