@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import copy
 import functools
 import inspect
 import os
@@ -19,6 +21,7 @@ PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), type(...),
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
+_Tree = TypeVar("_Tree", bound=ast.AST)
 
 _OTHERS = ("nbfn", "tensorflow", "keras", "numpy", "IPython", "ipykernel", "builtins")
 
@@ -64,6 +67,19 @@ def _libraries() -> tuple[str, ...]:
     folders |= {*site.getsitepackages(), site.getusersitepackages()}
     folders.add(os.path.dirname(os.path.abspath(__file__)))
     return ("<", *(folder + os.sep for folder in folders))
+
+
+_SHARED = (ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop)
+
+
+def copy_of_tree(node: _Tree) -> _Tree:
+    """Returns a copy of a syntax tree that shares the nodes which all trees share.
+
+    CPython has one ``ast.Load()`` for all trees. The library `executing`, with which IPython shows
+    errors, gives it a `parent`: a plain deep copy of a name would copy the whole tree of a file.
+    """
+    shared = {id(each): each for each in ast.walk(node) if isinstance(each, _SHARED)}
+    return copy.deepcopy(node, shared)
 
 
 def wraps(function: Callable[_P, _R]) -> functools._Wrapper[_P, _R]:

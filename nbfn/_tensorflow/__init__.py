@@ -35,6 +35,8 @@ from nbfn._tensorflow.graphs.captures import (
     drawn_in,
     draws,
     graphs_in,
+    has_boolean_conditions,
+    is_loop_or_branch,
     line_in,
     operations_outside,
     reached,
@@ -78,6 +80,7 @@ from nbfn._tensorflow.graphs.variables import (
     summary_state,
     user_line,
     users_line,
+    whole_of,
 )
 from nbfn._tensorflow.graphs.wrappers import WRAPPERS, ignored_attributes, unwrapped
 from nbfn._tensorflow.running.cancellation import (

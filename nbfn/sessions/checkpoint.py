@@ -132,7 +132,7 @@ def restore(path: str | os.PathLike[str], *, partial: bool = False) -> Checkpoin
         RestoreError: If there is no checkpoint, or the notebook lacks some of it or has it with
             another shape or dtype. In this case nothing is restored.
     """
-    prefix = str(tf.train.latest_checkpoint(str(path)) or path)
+    prefix = str(tf.train.latest_checkpoint(str(path)) or Path(path))
     try:
         saved = _tensorflow.saved_objects(prefix)
     except (tf.errors.OpError, ValueError) as error:
@@ -154,6 +154,7 @@ def restore(path: str | os.PathLike[str], *, partial: bool = False) -> Checkpoin
     with uninterrupted():
         for parts in found.reads:
             tf.train.Checkpoint.read(_holder(parts), prefix).expect_partial()
+        here.held.compute_derived_values()
     warn_kept(f"the checkpoint {path}", found.kept)
     return Checkpoint(
         Path(prefix),

@@ -14,7 +14,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbfn import protocol
+from nbfn import _tensorflow, protocol
 from nbfn.errors import NbfnError
 from nbfn.functions import TracedFunction, live_functions
 from nbfn.functions.graphs.wrap import WrappedFunction
@@ -102,6 +102,8 @@ class Session:
                 for method, function in tf_functions(value).items():
                     if kinds.is_tf_function(function):
                         observe(function, f"{name}.{method}", value, hits=True)
+                    elif isinstance(function, TracedFunction) and function.owner is None:
+                        named[f"{name}.{method}"] = function  # a static method
         known = {id(function) for function in named.values()}
         owned = {id(value): name for name, value in reversed(public)}
         for function in live_functions():
@@ -277,7 +279,8 @@ class Session:
     def _captured(self) -> Iterator[tuple[str, set[int]]]:
         for name, function in self._all_functions():
             captures = function.captures
-            yield name, {id(c.value) for c in captures if c.kind == "variable" and c.is_alive}
+            held = (each.target for each in captures if each.kind == "variable")
+            yield name, {id(_tensorflow.whole_of(each)) for each in held if each is not None}
 
     def _all_functions(self) -> Iterator[tuple[str, Any]]:
         """Yields the functions that are named, those of cells, and those that are only watched."""

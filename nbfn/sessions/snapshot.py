@@ -12,6 +12,7 @@ from nbfn import _tensorflow
 from nbfn.functions.calls.interruption import uninterrupted
 from nbfn.sessions.contents.held import (
     Form,
+    RestoreError,
     SavableState,
     form_of,
     match,
@@ -19,6 +20,7 @@ from nbfn.sessions.contents.held import (
     warn_kept,
 )
 from nbfn.sessions.contents.kinds import is_mutable_table
+from nbfn.text import shorten
 
 
 @dataclass(frozen=True)
@@ -43,8 +45,13 @@ def put_back(snapshot: Mapping[str, Any], held: SavableState, partial: bool) -> 
     Raises:
         RestoreError: If one has another shape or dtype, or is missing and `partial` is False. In
             this case nothing is changed.
+        TypeError: If it is no snapshot.
     """
-    saved = {name: _form(value) for name, value in snapshot.items()}
+    if not isinstance(snapshot, Mapping) or not all(isinstance(name, str) for name in snapshot):
+        raise TypeError(
+            f"expected what snapshot() returned: values by name; found {shorten(repr(snapshot))}"
+        )
+    saved = {name: _form(name, value) for name, value in snapshot.items()}
     found = match(saved, held, "its snapshot is")
     if not partial:
         refuse_missing(found)
@@ -55,6 +62,7 @@ def put_back(snapshot: Mapping[str, Any], held: SavableState, partial: bool) -> 
                 fill(to, value)
             else:
                 to.assign(value)
+        held.compute_derived_values()
     roots = {name.partition("/")[0] for name in snapshot}
     warn_kept("the snapshot", [n for n in found.kept if n.partition("/")[0] in roots])
 
@@ -65,10 +73,13 @@ def _copy(value: Any) -> tf.Tensor | Entries:
     return tf.identity(value.read_value())
 
 
-def _form(value: Any) -> Form:
+def _form(name: str, value: Any) -> Form:
     if isinstance(value, Entries):
         return Form((value.keys.dtype, value.values.dtype))
-    return form_of(tf.convert_to_tensor(value))
+    try:
+        return form_of(tf.convert_to_tensor(value))
+    except (TypeError, ValueError):
+        raise RestoreError(f"`{name}` has no value: {shorten(repr(value))}") from None
 
 
 def fill(table: Any, entries: Entries) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import random
 from collections import ChainMap, UserDict, UserList, UserString, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -164,9 +165,19 @@ def _holder(name: str, value: Any) -> _Holder | None:
     if isinstance(value, np.random.Generator):
         bits = value.bit_generator
         return _Holder(name, lambda: bits.state, lambda old: setattr(bits, "state", old))
+    if isinstance(value, np.random.RandomState):
+        return _Holder(name, lambda: _state_of(value), value.set_state)
+    if isinstance(value, random.Random):
+        return _Holder(name, value.getstate, value.setstate)
     if _has_state(value):
         return _Holder(name, lambda: _attributes(value), lambda old: _put_into(value, old), ".")
     return None
+
+
+def _state_of(source: np.random.RandomState) -> dict[str, Any]:
+    """Returns a state that can be compared: its numbers as a tuple, in place of an array."""
+    found: Any = source.get_state(legacy=False)
+    return {**found, "state": {**found["state"], "key": tuple(found["state"]["key"].tolist())}}
 
 
 def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:

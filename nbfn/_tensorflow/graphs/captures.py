@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
+import tensorflow as tf
+
 from nbfn._tensorflow.base import Function
 
 
@@ -113,6 +115,26 @@ def writes(graph: Any) -> bool:
 def is_write(kind: str) -> bool:
     """Returns whether operations of a type assign, change a resource, print or call Python."""
     return kind.startswith(_WRITING) and kind not in _NOT_WRITING
+
+
+def is_loop_or_branch(graph: Any) -> bool:
+    """Returns whether a graph is the body or the condition of a loop, or a branch."""
+    # Private classes of TensorFlow 2.21.
+    names = ("CondBranchFuncGraph", "WhileBodyFuncGraph", "WhileCondFuncGraph")
+    return type(graph).__name__ in names
+
+
+def has_boolean_conditions(graph: Any) -> bool:
+    """Returns whether all branches in a graph are by boolean tensors, also nested.
+
+    For `x if n else y` AutoGraph passes any tensor to ``tf.cond``, and no such graph can run
+    (TensorFlow 2.21: "expected bool while building NodeDef").
+    """
+    return all(
+        node.attr["Tcond"].type == tf.bool.as_datatype_enum
+        for node in all_nodes(graph.as_graph_def())
+        if node.op in ("If", "StatelessIf")
+    )
 
 
 def drawn_in(graph: Any, code: CodeType) -> int | None:

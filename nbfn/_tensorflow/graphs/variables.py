@@ -26,6 +26,14 @@ Place = tuple[str, int]
 _ResourceVariable: Any = getattr(_resource_variables, "BaseResourceVariable", object)
 
 
+def whole_of(variable: Any) -> Any:
+    """Returns the variable on all replicas of which this is one's part; else the variable."""
+    handle = getattr(variable, "handle", None)
+    container = getattr(handle, "_distributed_container", None)  # a weak reference (2.21)
+    found = container() if callable(container) else None
+    return variable if found is None else found
+
+
 def entries(table: Any) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns a copy of the keys and values of a mutable lookup table.
 

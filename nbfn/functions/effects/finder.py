@@ -217,10 +217,12 @@ class StatementWalk:
                 if node.value is not None:
                     yield from self.visit(node.value)
                     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                    yield from self._computed(node.value)
                     for target in targets:
                         yield from self._store(target, node.value)
             case ast.AugAssign():
                 yield from self.visit(node.value)
+                yield from self._computed(ast.BinOp(node.target, node.op, node.value))
                 yield from self._augment(node)
             case ast.Delete():
                 for target in node.targets:
@@ -230,11 +232,9 @@ class StatementWalk:
             case ast.For():
                 yield from self._loop(node, node.target, node.iter)
                 body = [*node.body, *node.orelse]
-                yield from self._if_tensor(node.iter, lambda: self._turns(lambda: self.block(body)))
+                yield from self._turns(node.iter, lambda: self.block(body))
             case ast.While():
-                yield from self._if_tensor(
-                    node.test, lambda: self._turns(lambda: self._children(node))
-                )
+                yield from self._turns(node.test, lambda: self._children(node))
             case ast.If() if not self._finder.strict:
                 made = _made_once(node.test)
                 for each in self._children(node):
@@ -292,13 +292,22 @@ class StatementWalk:
         finally:
             self._is_repeated = before
 
-    def _turns(self, turn: Callable[[], Iterator[Effect]]) -> Iterator[Effect]:
+    def _turns(self, condition: ast.expr, turn: Callable[[], Iterator[Effect]]) -> Iterator[Effect]:
         """Yields the effects of a loop's turns: the first may give names other values."""
         before = dict(self.scope.own)
-        yield from turn()
+        yield from self._if_tensor(condition, turn)
         now = self.scope.own
         if self._finder.strict and any(now[name] is not before[name] for name in before):
-            yield from turn()
+            yield from self._if_tensor(condition, turn)
+
+    def _computed(self, value: ast.expr) -> Iterator[Effect]:
+        """Yields an effect for a Python number that AutoGraph would make a tensor.
+
+        Of 32 bits, it would overflow, or lose digits, where Python's does not.
+        """
+        parts = value.elts if isinstance(value, ast.Tuple) else [value]
+        if self._is_repeated and any(map(self.scope.is_number, parts)):
+            yield self._effect("value", value, "computes a Python number by a tensor")
 
     def _children(self, node: ast.AST) -> Iterator[Effect]:
         """Yields the effects in the children of a node, and of applying the node to them."""
@@ -400,7 +409,8 @@ class StatementWalk:
         if mutable or shared or (value is FRESH and self.is_own):
             yield self._effect("write", node, f"changes `{node.target.id}` in place")
         yield from self._operators(node, value)
-        yield from self._assign(node.target, value if value.is_constant else TENSOR)
+        is_number = value.is_constant and self.scope.value(node.value).is_constant
+        yield from self._assign(node.target, value if is_number else TENSOR)
 
     def _loop(self, node: ast.AST, target: ast.expr, iterated: ast.expr) -> Iterator[Effect]:
         yield from self.visit(iterated)
@@ -584,6 +594,9 @@ class StatementWalk:
                 yield self._effect("read", node, "takes from an iterator")
             if self._finder.strict and _may_differ_in_graph(value, node, args):
                 yield self._effect("value", node, f"tests the kind of a tensor with {text}()")
+            # AutoGraph makes it a tensor of 32 bits, and Python refuses what is not finite.
+            if self._finder.strict and value in (int, float) and TENSOR in args:
+                yield self._effect("value", node, f"{text}() of a tensor")
 
     def _instance(
         self, node: ast.Call, value: Any, args: list[AbstractValue], keywords: Keywords

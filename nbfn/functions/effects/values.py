@@ -144,8 +144,21 @@ class CodeScope:
                 default = [self.value(each) for each in node.args[1:2]]
                 return _joined(_result_of(each, default) for each in called.objects)
             case ast.BinOp() | ast.UnaryOp() | ast.Compare() | ast.JoinedStr():
-                return TENSOR
+                return known(0) if self.is_number(node) else TENSOR
         return FRESH  # lists, dicts, sets, comprehensions
+
+    def is_number(self, node: ast.expr) -> bool:
+        """Returns whether an expression computes with plain Python values only."""
+        match node:
+            case ast.BinOp():
+                parts = [node.left, node.right]
+            case ast.UnaryOp():
+                parts = [node.operand]
+            case ast.Compare():
+                parts = [node.left, *node.comparators]
+            case _:
+                return False
+        return all(self.value(each).is_constant for each in parts)
 
     def elements(self, node: ast.expr) -> AbstractValue:
         """Returns the value that a loop over an expression assigns to its target."""

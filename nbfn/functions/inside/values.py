@@ -154,9 +154,13 @@ class _Collector:
                 continue
             self._named[name, id(value)] = weakref.ref(value)
             origin = self._origins.known(value)
+            if origin is not None and origin.spot.is_statement:
+                continue  # of a whole loop or branch, whose lines have the values
             site = _site_of(value) if origin is None else origin.spot.site
             is_wanted = not self._names or name in self._names
             is_argument = value.op.type == "Placeholder"
+            if is_argument and _tensorflow.is_loop_or_branch(value.graph):
+                continue  # the value before the turn
             if is_wanted and (not is_argument or name in self._names):
                 self._attach(value, name, site)
 

@@ -48,8 +48,11 @@ class Limit:
     _warned_of_needless: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
-        if self.max_traces is not None and self.max_traces < 1:
-            raise ValueError(f"max_traces is {self.max_traces}, expected None or at least 1")
+        is_whole = isinstance(self.max_traces, int) and not isinstance(self.max_traces, bool)
+        if self.max_traces is not None and not (is_whole and self.max_traces >= 1):
+            raise ValueError(
+                f"max_traces is {self.max_traces!r}, expected None or a whole number from 1"
+            )
         if self.on_limit not in get_args(OnLimit):
             expected = ", ".join(map(repr, get_args(OnLimit)))
             raise ValueError(f"on_limit is {self.on_limit!r}, expected one of {expected}")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import copy
 import functools
 import linecache
 from collections.abc import Collection, Mapping, Sequence
 
+from nbfn.code import copy_of_tree
 from nbfn.site import Site
 
 _MAX_CHARACTERS = 300_000
@@ -44,7 +44,7 @@ def rewritten_call(
             break
     else:
         return None
-    call = copy.deepcopy(found)
+    call = copy_of_tree(found)
     call.func = ast.Name(name)
     call.keywords = [each for each in call.keywords if each.arg not in without]
     for parameter, change in changes.items():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType, FunctionType
@@ -12,6 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn import _tensorflow
+from nbfn.code import copy_of_tree
 
 # "·" (U+00B7) is allowed inside of identifiers, and nobody types it.
 _GIVEN, _KEEP, _CALL = "nbfn·given", "nbfn·keep", "nbfn·call"
@@ -74,7 +74,7 @@ def function_of(
     step: Any = tree.body[0].body[0]  # type: ignore[attr-defined]
     for each in ast.walk(step.body[1]):
         ast.copy_location(each, statements[-1])
-    body = [copy.deepcopy(each) for each in statements]
+    body = list(map(copy_of_tree, statements))
     is_converted = surroundings.options.get("autograph", True)
     step.body[1:1] = [_Calls().visit(each) for each in body] if is_converted else body
     scope: dict[str, Any] = {}

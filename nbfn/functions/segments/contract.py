@@ -175,9 +175,10 @@ class OutputContract:
             raise _broken(name, "with another shape than a graph")
         if is_plain and left.dtype in (tf.resource, tf.variant):
             raise _broken(name, f"as a {left.dtype.name} tensor")
-        key = RESULT_NAME if name == RESULT else name
-        if key in self.results:
-            key = f"{key}_{len(self.results)}"
+        key = own = RESULT_NAME if name == RESULT else name
+        number = len(self.results)
+        while key in self.results or (key != own and key in self._left):
+            key, number = f"{own}_{number}", number + 1
         self.results[key] = made
         attributes = attributes_of(left)
         if not attributes:

@@ -8,7 +8,6 @@ loop, so that every name has its value, and its kind, when the loop begins.
 from __future__ import annotations
 
 import ast
-import copy
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,6 +16,7 @@ import numpy as np
 import tensorflow as tf
 
 from nbfn import _tensorflow
+from nbfn.code import copy_of_tree
 from nbfn.functions.segments.numbers import is_used_with_tensors
 from nbfn.functions.segments.segment import Segment, Surroundings
 from nbfn.functions.segments.text import Statement
@@ -155,8 +155,8 @@ def {_TEST}({_TURN}, {names}):
         ast.copy_location(each, node)
     first, body, test, loop = tree.body
     assert isinstance(body, ast.FunctionDef)
-    body.body[1:1] = copy.deepcopy(node.body)
-    return [first, *copy.deepcopy(node.body), body, test, loop]
+    body.body[1:1] = map(copy_of_tree, node.body)
+    return [first, *map(copy_of_tree, node.body), body, test, loop]
 
 
 def _item(items: Any, turn: Any) -> Any:

@@ -230,6 +230,8 @@ class Segment:
             raise NotKeptError("prints")
         if not {op.type for op in graph.get_operations()} - _IDLE:
             raise NotKeptError("has no operation")
+        if not _tensorflow.has_boolean_conditions(graph):
+            raise NotKeptError("needs the value of a tensor")
         if _tensorflow.stateful_random_operations(graph):
             line = _tensorflow.drawn_in(graph, traced.python_function.__code__)
             if line is not None:

@@ -839,7 +839,8 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         self.start_recording(unbound._settings)
         self._owner = owner = weakref.ref(instance)
         recorder = self.recorder
-        recorder.name = f"{type(instance).__name__}.{unbound.name}"
+        cls = instance if isinstance(instance, type) else type(instance)
+        recorder.name = f"{cls.__name__}.{unbound.name}"
         recorder.limit = unbound.recorder.limit
         recorder.own_stance = unbound.recorder.own_stance
         recorder.first_cause = Cause("new_instance", "first call on this instance")

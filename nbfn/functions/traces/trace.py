@@ -23,7 +23,7 @@ from nbfn.site import Cell, Site
 from nbfn.state.guarded import GuardedState
 from nbfn.state.state import Change, Fingerprints
 from nbfn.state.values.fingerprints import content_of, objects_in
-from nbfn.text import duration, listed
+from nbfn.text import count, duration, listed
 
 if TYPE_CHECKING:
     from nbfn.functions.traced.traced_function import TracedFunction
@@ -235,7 +235,7 @@ class Trace:
 
     def __repr__(self) -> str:
         return (
-            f"<Trace {self.number} ({self.signature}) {self.hits} hits, "
+            f"<Trace {self.number} ({self.signature}) {count(self.hits, 'hit')}, "
             f"{duration(self.trace_seconds)} to trace: {self.cause.sentence}>"
         )
 

@@ -150,7 +150,7 @@ def tf_functions(obj: Any) -> dict[str, Any]:
         if kind.__module__.startswith(("tensorflow.", "keras.")):
             continue
         for name, method in vars(kind).items():
-            if isinstance(method, _tensorflow.Function):
+            if isinstance(getattr(method, "__func__", method), _tensorflow.Function):
                 found[name] = getattr(obj, name)
     own = list(getattr(obj, "__dict__", {}).items())
     found |= {

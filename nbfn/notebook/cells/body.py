@@ -45,7 +45,6 @@ def in_segments(
     if kept is not None and kept.plan.surroundings.options != surroundings.options:
         kept = None
     if kept is not None and kept.plan.source == cell.source:
-        kept.plan.file = cell.file
         made = kept
     else:
         made = TracedCell(
@@ -55,17 +54,26 @@ def in_segments(
             kept,
             lazily=lazily,
         )
-        made.plan.source, made.plan.file = cell.source, cell.file
-        stop_moving(cell.file)
-        for segment in made.plan.segments.values():
-            if segment.function is not None:
-                code = segment.function.python_function.__code__
-                first, last = segment.lines
-                before = range(code.co_firstlineno, code.co_firstlineno + last - first + 1)
-                move_lines(code.co_filename, before, cell.file, first)
+    made.plan.source, made.plan.file = cell.source, cell.file
+    _move_lines(made, cell.file)
     made.plan.stance, made.place = options.stance, current_cell()
     made.plan.checks = options.checks
     return made
+
+
+def _move_lines(made: TracedCell, file: str) -> None:
+    """Registers where the lines of earlier traces are in the cell's text of now.
+
+    In a terminal, each run of a text has a file name of its own.
+    """
+    stop_moving(file)
+    for segment in made.plan.segments.values():
+        if segment.function is not None:
+            code = segment.function.python_function.__code__
+            first, last = segment.lines
+            if code.co_filename != file:
+                before = range(code.co_firstlineno, code.co_firstlineno + last - first + 1)
+                move_lines(code.co_filename, before, file, first)
 
 
 @contextlib.contextmanager

@@ -66,6 +66,7 @@ class SavableState:
         by_keras: The names with a part that Keras chose, of a layer or weight.
         metrics: The names of Keras metrics.
         unbuilt: The names of those metrics that have not made their variables yet.
+        layers: The Keras layers.
     """
 
     values: Mapping[str, Any]
@@ -73,6 +74,17 @@ class SavableState:
     by_keras: frozenset[str]
     metrics: tuple[str, ...]
     unbuilt: tuple[str, ...]
+    layers: tuple[Any, ...]
+
+    def compute_derived_values(self) -> None:
+        """Has layers compute again what they derive from their variables.
+
+        `Normalization` computes with tensors that it makes of its mean and variance when it is
+        adapted or loaded (Keras 3.15, ``finalize_state``).
+        """
+        for layer in self.layers:
+            if hasattr(type(layer), "finalize_state"):
+                layer.finalize_state()
 
 
 def held_by(named: Iterable[tuple[str, Any]], tables: Mapping[str, Any]) -> SavableState:
@@ -84,7 +96,7 @@ def held_by(named: Iterable[tuple[str, Any]], tables: Mapping[str, Any]) -> Sava
         if isinstance(leaf, tf.Variable):
             values[name], owners[name] = leaf, owner if is_keras_variable(owner) else leaf
     walked = [(name, each) for name, each, _ in walk(named)]
-    layers = [name for name, each in walked if kinds.is_layer(each)]
+    layers = {name: each for name, each in walked if kinds.is_layer(each)}
     metrics = {name: each for name, each in walked if kinds.is_metric(each)}
     below = tuple(f"{name}/" for name in layers)
     return SavableState(
@@ -95,6 +107,7 @@ def held_by(named: Iterable[tuple[str, Any]], tables: Mapping[str, Any]) -> Sava
         # The metrics of `compile` are built in the first step of `fit` (Keras 3.15,
         # `CompileMetrics`); other metrics have no attribute `built`.
         tuple(name for name, each in metrics.items() if getattr(each, "built", True) is False),
+        tuple(layers.values()),
     )
 
 

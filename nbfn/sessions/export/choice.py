@@ -132,7 +132,9 @@ def _with_open_sizes(function: Subject, traces: Sequence[Trace]) -> list[tuple[K
             return [(trace.key, trace.concrete_function)]
     try:
         general = cover(traces)
-        return [(newest.key, requested(function, *general.arguments))]
+        made = requested(function, *general.arguments)
+        found = (each.key for each in function.traces if each.live_concrete() is made)
+        return [(next(found, newest.key), made)]
     except (RelaxError, NbfnError, TypeError, ValueError) as error:  # the code needs the sizes
         advice = advice_on_sizes(function.python_function, traces)
         reason = advice or str(error).strip().rpartition("\n")[2].strip()

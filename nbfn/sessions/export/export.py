@@ -410,9 +410,11 @@ def _cases(
         yield case_of(name, own, {"signature": name}, names, inputs[id(concrete)], held)
     saved = _tensorflow.SavedModel(model)
     by_name = {_name(trace.concrete_function): (trace, label) for trace, label, _ in known.values()}
+    seen: set[str] = set()  # one trace may have several keys
     for attribute in _attributes(chosen).values():
         for number, each in enumerate(saved.traces(attribute)):
-            if each in by_name:
+            if each in by_name and each not in seen:
+                seen.add(each)
                 trace, label = by_name[each]
                 concrete = trace.concrete_function
                 what = {"function": attribute, "number": number}

@@ -185,7 +185,7 @@ def verify(
             for case, label, call in waiting
             if call.results is None and _is_worth_a_call(label, late.get(id(case.inputs)))
         ]
-        if len(left) == len(waiting) and not late:
+        if waiting and len(left) == len(waiting) and not late:
             raise VerificationError("the process crashed while calling the exported model")
         waiting, is_first = left, False
     work.next("verifying")
