@@ -33,7 +33,7 @@ from tests.programs.wheel import without_node
 
 ROOT = Path(__file__).parents[2]
 EXTENSION = ROOT / "nbfn" / "labextension"
-TIMEOUT = 90_000
+TIMEOUT = 45_000
 """Milliseconds after which something hangs, whatever else the machine does meanwhile."""
 
 

@@ -69,38 +69,6 @@ HOURS = [
         ],
     ),
     Hour(
-        "an unbuilt Sequential and its optimizer made again",
-        cells={
-            "imports": IMPORTS,
-            "data": DATA,
-            "model": """\
-keras.utils.set_random_seed(3)
-model = keras.Sequential([keras.layers.Dense(4, activation="tanh"), keras.layers.Dense(1)])
-optimizer = keras.optimizers.Adam(0.01)
-""",
-            "step": STEP,
-            "train": TRAIN,
-            "predict": "model(x[:2]).numpy().round(3)",
-            "weights": "[w.shape for w in model.weights]",
-        },
-        actions=[
-            run_all(),
-            run("model", stale={"train", "predict"}),
-            run("train", retraces=1, because=(ANOTHER_MODEL, ANOTHER_ADAM)),
-            run("predict", "weights", "train"),
-            run("model", stale={"train", "predict"}),
-            run("predict"),
-            run("train", retraces=1, because=(ANOTHER_MODEL, ANOTHER_ADAM)),
-            run("predict", "weights"),
-            edit("model", "Adam(0.01)", "SGD(0.1, momentum=0.9)"),
-            run("model", stale={"train", "predict"}),
-            run("train", retraces=1, because=(ANOTHER_MODEL, "global `optimizer` was …")),
-            run("train", "predict", "weights"),
-            run_all(stale=set()),
-            run("train", times=3),
-        ],
-    ),
-    Hour(
         "a subclassed model with dropout and batch normalization, its class edited",
         cells={
             "imports": IMPORTS,

@@ -7,7 +7,6 @@ import subprocess
 import sys
 
 import comm
-import nbformat
 import pytest
 import tensorflow as tf
 
@@ -132,18 +131,6 @@ def test_a_terminal_with_lazy_magics_sees_each_plain_tf_function(tmp_path) -> No
     assert "tf.Tensor(4, shape=(), dtype=int32)" in text
     assert text.count("1  x: int32[]") == 2
     assert text.splitlines()[-2:] == ["plain 2 `x`: shape was [2], is [3]", "2 Function"]
-
-
-def test_jupyter_execute(tmp_path) -> None:
-    cells = ["%load_ext nbfn\nimport tensorflow as tf\nx = tf.constant(2)", CELL, CELL]
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(each) for each in cells])
-    file = tmp_path / "cells.ipynb"
-    nbformat.write(notebook, file)
-    process("-c", "from nbclient.cli import main; main()", "--inplace", "--timeout=200", str(file))
-    outputs = nbformat.read(file, as_version=4).cells[2].outputs
-    texts = [each.get("data", {}).get("text/plain", "") for each in outputs]
-    assert "hit: trace 1 served" in texts[0]
-    assert "numpy=4" in texts[-1]
 
 
 EMBEDDED = """

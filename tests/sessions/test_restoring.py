@@ -28,7 +28,7 @@ layers = keras.layers
 X = np.ones((4, 3), "float32")
 
 # A failure names what it is about; making it smaller would take minutes of building models.
-quick = settings(deadline=None, max_examples=12, phases=[Phase.explicit, Phase.generate])
+quick = settings(deadline=None, max_examples=8, phases=[Phase.explicit, Phase.generate])
 
 
 class Block(layers.Layer):

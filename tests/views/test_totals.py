@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,6 @@ from nbfn.text import count, duration
 from tests.command.conftest import run as run_command
 from tests.harness.html import Page
 from tests.harness.kernel import Kernel, running_kernel
-
-QUICKSTART = Path(__file__).parents[2] / "notebooks" / "01-quickstart.ipynb"
 
 MODELS = (
     "%load_ext nbfn\nimport gc, keras, nbfn, tensorflow as tf\nrate = tf.Variable(0.5)",
@@ -45,12 +43,6 @@ MODELS = (
 """Cells with models, methods, segments, watched functions, what is made and dropped."""
 
 SHOWN = "import nbfn, pathlib\nnbfn.report({file!r})\nnbfn.session()"
-
-
-def quickstart() -> list[str]:
-    """The code cells of the quickstart."""
-    cells = nbformat.read(QUICKSTART, as_version=4).cells
-    return [each.source for each in cells if each.cell_type == "code"]
 
 
 @pytest.fixture
@@ -119,13 +111,12 @@ def rows_of(text: str, title: str) -> int:
     return len(rows) - 1 + int(more[1].replace(",", "")) if more else len(rows)
 
 
-@pytest.mark.parametrize("cells", [quickstart(), MODELS], ids=["quickstart", "models"])
-def test_text_panel_timeline_and_report_say_the_same(cells, kernel, tmp_path) -> None:
+def test_text_panel_timeline_and_report_say_the_same(kernel, tmp_path) -> None:
     kernel.run(f"import os; os.chdir({str(tmp_path)!r})")
-    kernel.run(cells[0], cell_id="cell-0")
+    kernel.run(MODELS[0], cell_id="cell-0")
     panel = Panel(kernel)
     moments = []
-    for number, cell in enumerate(cells[1:], 1):
+    for number, cell in enumerate(MODELS[1:], 1):
         replies = [kernel.run(cell, cell_id=f"cell-{number}")]
         assert not any("ename" in output for output in replies[0].outputs), replies[0].text
         replies.append(kernel.run(SHOWN.format(file="session.html"), cell_id="looks"))
@@ -154,13 +145,12 @@ def test_text_panel_timeline_and_report_say_the_same(cells, kernel, tmp_path) ->
         assert {name: report[name] for name in moments[-1]} == moments[-1]
     assert len({tuple(each.values()) for each in moments}) > 5  # or little was compared
     if os.name != "nt":
-        # Measured times decide which lines of a cell get a trace of their own, so the number of
-        # traces may differ between two runs of the quickstart.
+        # Measured times decide which lines of a cell get a trace of their own.
         last = {name: number for name, number in moments[-1].items() if name != "traces"}
-        assert run_of(cells, tmp_path / "again") == last
+        assert run_of(MODELS, tmp_path / "again") == last
 
 
-def run_of(cells: list[str], folder: Path) -> dict[str, int]:
+def run_of(cells: Sequence[str], folder: Path) -> dict[str, int]:
     """What the report of ``nbfn run`` counts, in its head and in its views."""
     folder.mkdir()
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(each) for each in cells])

@@ -89,7 +89,7 @@ def count(k=[0]):
 )
 @pytest.mark.filterwarnings("ignore")
 def test_a_difference_is_noticed(cell: str, other: str, noticed: str) -> None:
-    found = differences(*(run_story(Story("", SETUP, text), "") for text in (cell, other)))
+    found = differences(*(run_story(Story("", SETUP, text), "", 1) for text in (cell, other)))
     assert noticed in "\n".join(found)
 
 

@@ -30,7 +30,7 @@ from tests.harness.arguments import (
     twin,
 )
 
-EXAMPLES = int(os.environ.get("NBFN_FUZZ", "120"))
+EXAMPLES = int(os.environ.get("NBFN_FUZZ", "60"))
 CALLS = 3
 
 # Functions --------------------------------------------------------------------------------

@@ -230,7 +230,7 @@ def test_an_interrupt_in_the_fresh_process_ends_it_too(exporting, function) -> N
     until(lambda: not replay.is_running())
 
 
-@pytest.mark.parametrize("after", [0.0, 0.3, 1.0, 2.0, 4.0])
+@pytest.mark.parametrize("after", [0.0, 0.3, 2.0])
 def test_an_interrupt_at_any_moment_leaves_nothing(exporting, after) -> None:
     exporting.export("plain")
     time.sleep(after)

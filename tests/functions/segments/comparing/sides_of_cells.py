@@ -109,18 +109,19 @@ def graphs_pay() -> Iterator[None]:
         yield
 
 
-def run_story(story: Story, line: str) -> Side:
+def run_story(story: Story, line: str, runs: int = RUNS) -> Side:
     """Runs a story's cell after its setup, in a notebook of its own.
 
     Args:
         story: The setup and the cell.
         line: The magic to put above the cell, such as ``%%tf_function step``; empty for none.
+        runs: How often the cell runs.
     """
     side = Side(leniency="values" if story.draws else "floats" if story.seconds else "")
     with fresh_shell() as shell:
         before = set(shell.user_ns)
         shell.run_cell(story.setup, store_history=True).raise_error()
-        for _ in range(RUNS):
+        for _ in range(runs):
             side.runs.append(run_cell(shell, story.cell, line, before))
         side.drawn = (random.random(), np.random.rand(), float(tf.random.uniform(())))
     return side

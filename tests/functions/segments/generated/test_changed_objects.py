@@ -1,7 +1,7 @@
 """What a statement changes of an object, the statements after it see in the same run.
 
-Drawn are the change, the turn of the loop in which it comes, and what makes it: the statement
-itself, or something that it calls.
+Drawn are the change, the turn of the loop in which it comes, what makes it (the statement itself,
+or something that it calls), and whether the cell or the notebook asks for graphs.
 """
 
 from __future__ import annotations
@@ -177,13 +177,13 @@ def story(change: str, maker: str, turn: int, body: str) -> Story:
     st.sampled_from(sorted(MAKERS)),
     st.integers(0, TURNS - 1),
     st.sampled_from(sorted(BODIES)),
+    st.sampled_from(["%%tf_function", "%tf_auto"]),
 )
 @pytest.mark.filterwarnings("ignore")
-def test_a_change_is_seen(change: str, maker: str, turn: int, body: str) -> None:
+def test_a_change_is_seen(change: str, maker: str, turn: int, body: str, magic: str) -> None:
     plain = story(change, maker, turn, body)
     turned_on = "get_ipython().run_line_magic('tf_auto', 'on')\n"
+    by_itself = replace(plain, setup=plain.setup + turned_on)
+    traced, line = (by_itself, "") if magic == "%tf_auto" else (plain, magic)
     with graphs_pay():
-        without = run_story(plain, "")
-        assert differences(without, run_story(plain, "%%tf_function")) == []
-        by_itself = replace(plain, setup=plain.setup + turned_on)
-        assert differences(without, run_story(by_itself, "")) == [], "%tf_auto"
+        assert differences(run_story(plain, ""), run_story(traced, line)) == []

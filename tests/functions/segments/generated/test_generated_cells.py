@@ -15,7 +15,7 @@ from tests.functions.segments.comparing.sides_of_cells import (
 )
 from tests.functions.segments.corpus.story import Story
 
-EXAMPLES = int(os.environ.get("NBFN_EXAMPLES", "25"))
+EXAMPLES = int(os.environ.get("NBFN_EXAMPLES", "12"))
 LINE = os.environ.get("NBFN_LINE", "%%tf_function step")
 """What stands above the cells; `%%tf_eager` shows that the cells themselves are repeatable."""
 
