@@ -23,7 +23,7 @@ lab: setup
 	PATH="$(BIN):$$PATH" $(QUIET) $(BIN)/jupyter lab --LabApp.default_url=/lab/tree/notebooks/01-quickstart.ipynb \
 		$(if $(DISPLAY)$(WAYLAND_DISPLAY),,--no-browser) $(if $(filter 0,$(shell id -u)),--allow-root)
 
-test: lint front-test unit notebooks-test
+test: lint front-test unit
 
 setup: .make/python
 
@@ -39,12 +39,15 @@ front-test: setup
 # Tests wait for kernels, pages and proofs, so there is a process more than there are cores.
 PROCESSES = $(shell $(BIN)/python -c 'import os; print(min(4, 1 + (os.cpu_count() or 1)))')
 
-# Files go to the processes as they come: those of the browser, which take longest, come early.
+# nbval runs the tutorials and compares their outputs; then they run twice more.
+TUTORIALS := --nbval --nbval-current-env --nbval-cell-timeout=300 -p tests.harness.tutorials
+
+# Files go to the processes as they come: those that take longest come first.
 # Some wait for other processes, and one in thousands waits too long on a busy machine: a test that
 # fails is run once more, and the summary lists it.
 unit: setup .make/browser .make/environments/made
 	PATH="$(BIN):$$PATH" $(TESTING) $(BIN)/python -m pytest --reruns 1 --rerun-show-tracebacks -raR --durations=30 \
-		-n $(PROCESSES) --dist loadfile --no-loadscope-reorder
+		-n $(PROCESSES) --dist loadfile --no-loadscope-reorder $(TUTORIALS) notebooks tests
 
 # Pins what nbfn says in tests/harness/messages.txt; of a part of the tests: make messages TESTS=tests/modules
 messages: setup
@@ -57,9 +60,7 @@ environments-test: setup .make/environments/made
 		tests/notebook tests/seeds tests/sessions tests/views)
 
 notebooks-test: setup
-	PATH="$(BIN):$$PATH" $(TESTING) $(BIN)/python -m pytest --nbval --nbval-current-env \
-		--nbval-cell-timeout=300 -p no:cacheprovider -p tests.harness.live_outputs \
-		-n logical --maxprocesses 4 --dist loadfile notebooks
+	PATH="$(BIN):$$PATH" $(TESTING) $(BIN)/python -m pytest $(TUTORIALS) -n logical --maxprocesses 4 --dist loadfile notebooks
 
 # The tests of kernels, or the panel's, with other versions: make versions ONLY="tensorflow-2.19 jupyterlab-4.2"
 versions: $(if $(ONLY),$(if $(filter jupyterlab-% notebook-%,$(ONLY)),setup .make/browser,.make/front),setup .make/browser)
@@ -69,7 +70,7 @@ versions: $(if $(ONLY),$(if $(filter jupyterlab-% notebook-%,$(ONLY)),setup .mak
 coverage: setup $(if $(TESTS),,.make/browser .make/environments/made)
 	rm -rf .make/coverage
 	PATH="$(BIN):$$PATH" $(TESTING) $(BIN)/coverage run -m pytest \
-		-n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(TESTS)
+		-n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(or $(TESTS),$(TUTORIALS) notebooks tests)
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage html --quiet
 	$(BIN)/coverage report --sort=cover
