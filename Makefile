@@ -23,7 +23,10 @@ lab: setup
 	PATH="$(BIN):$$PATH" $(QUIET) $(BIN)/jupyter lab --LabApp.default_url=/lab/tree/notebooks/01-quickstart.ipynb \
 		$(if $(DISPLAY)$(WAYLAND_DISPLAY),,--no-browser) $(if $(filter 0,$(shell id -u)),--allow-root)
 
-test: lint front-test unit
+# Linters and the front end's tests have a core each.
+test: setup
+	$(MAKE) -j2 $(if $(filter output-sync,$(.FEATURES)),-O) lint front-test
+	$(MAKE) unit
 
 setup: .make/python
 

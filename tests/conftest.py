@@ -23,6 +23,27 @@ from tests.programs.wheel import environment, wheel
 __all__ = ["environment", "wheel"]
 pytest_plugins = ["tests.harness.messages"]
 
+ROOT = Path(__file__).parents[1]
+LONG = (
+    "notebooks",
+    *("tests/browser/test_faults.py", "tests/browser/test_panel.py"),
+    "tests/functions/segments/test_as_people_write.py",
+    *("tests/browser/test_commands.py", "tests/browser", "tests/hours"),
+    *("tests/functions/segments/generated", "tests/command/test_run.py"),
+    *("tests/sessions/cluster", "tests/sessions/export", "tests/views/test_totals.py"),
+)
+"""Files and folders whose tests take longest."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Has the longest files begin first, so that no process has one left when the others end."""
+
+    def place(item: pytest.Item) -> int:
+        path = item.path.as_posix().removeprefix(f"{ROOT.as_posix()}/")
+        return next((n for n, each in enumerate(LONG) if path.startswith(each)), len(LONG))
+
+    items.sort(key=place)
+
 
 @pytest.fixture(autouse=True, scope="module")
 def _frozen() -> None:
