@@ -18,6 +18,7 @@ import pytest
 
 import nbfn
 from nbfn import errors
+from tests.harness import forked_kernels
 from tests.programs.wheel import environment, wheel
 
 __all__ = ["environment", "wheel"]
@@ -33,6 +34,12 @@ LONG = (
     *("tests/sessions/cluster", "tests/sessions/export", "tests/views/test_totals.py"),
 )
 """Files and folders whose tests take longest."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Starts what kernels are forked from; the other processes of the run find it by its name."""
+    if not hasattr(config, "workerinput") and forked_kernels.are_wanted():
+        config.add_cleanup(forked_kernels.ForkingProcesses().stop)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -28,7 +28,7 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
-from tests.harness.forked_kernels import ForkedKernels
+from tests.harness import forked_kernels
 from tests.programs.wheel import without_node
 
 ROOT = Path(__file__).parents[2]
@@ -135,7 +135,6 @@ class Server:
             python: Interpreter of an environment that has nbfn installed; the checkout by default.
             app: The program that serves: ``jupyterlab`` or ``notebook``.
         """
-        self._kernels: ForkedKernels | None = None
         self.notebooks = home / "notebooks"
         self.notebooks.mkdir()
         with socket.socket() as free:
@@ -160,10 +159,7 @@ class Server:
             environment |= {"JUPYTER_PATH": str(extensions.parent), "PYTHONPATH": str(ROOT)}
             command = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
             _specify("without-tensorflow", command, extensions.parent)
-            if sys.platform == "linux" and "COVERAGE_PROCESS_CONFIG" not in environment:
-                self._kernels = ForkedKernels(home, environment)
-                command = self._kernels.command
-            _specify("python3", command, extensions.parent)
+            _specify("python3", forked_kernels.command() or command, extensions.parent)
         else:
             environment |= without_node()
             environment["PATH"] = os.pathsep.join([str(python.parent), environment["PATH"]])
@@ -229,8 +225,6 @@ class Server:
         except subprocess.TimeoutExpired:  # a kernel that was just starting keeps it for ever
             self._process.kill()
             self._process.wait()
-        if self._kernels is not None:
-            self._kernels.stop()
         self._log.close()
 
 

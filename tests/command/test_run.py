@@ -199,14 +199,14 @@ def test_a_model_that_computes_something_else_is_not_verified(folder: Path) -> N
 
 def test_a_kernel_that_dies_and_a_cell_that_takes_too_long(folder: Path) -> None:
     write(folder / "dying.ipynb", FAILING[0], "import os\nprint('last', flush=True)\nos._exit(3)")
-    ended = run(folder, "run", "dying.ipynb", "--report", "dying.html")
+    ended = run(folder, "run", "dying.ipynb", "--report", "dying.html", may_fork=False)
     assert ended.code == Exit.KERNEL_DIED
     assert "error: In [2]: the kernel died" in ended.err
     page = Page((folder / "dying.html").read_text())
     assert "the kernel died" in page.text
     assert "f(x) 1 call" in page.text
     write(folder / "slow.ipynb", "x = 1", "import time\ntime.sleep(600)")
-    ended = run(folder, "run", "slow.ipynb", "--timeout", "2")
+    ended = run(folder, "run", "slow.ipynb", "--timeout", "2", may_fork=False)
     assert ended.code == Exit.TIMEOUT
     assert "error: In [2]: took longer than the 2 s of --timeout" in ended.err
 
@@ -222,7 +222,8 @@ def test_an_interrupt_leaves_nothing(tmp_path: Path, sent: signal.Signals, code:
         "open('ids.part', 'w').write(f'{os.getpid()} {process.pid}')\n"
         "os.rename('ids.part', 'ids')\nwhile True:\n    time.sleep(1)",
     )
-    process = start(tmp_path, "run", "endless.ipynb", "--report", "report.html")
+    arguments = ("run", "endless.ipynb", "--report", "report.html")
+    process = start(tmp_path, *arguments, may_fork=False)  # a forked one has a group of its own
     end = time.monotonic() + 120
     while not (tmp_path / "ids").exists() and time.monotonic() < end:
         time.sleep(0.1)

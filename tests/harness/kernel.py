@@ -12,6 +12,7 @@ from typing import Any
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import KernelManager
 
+from tests.harness import forked_kernels
 from tests.programs.environments import HERE, Environment
 
 
@@ -132,10 +133,17 @@ class Kernel:
 
 
 @contextmanager
-def running_kernel(environment: Environment = HERE) -> Iterator[Kernel]:
-    """Starts a kernel in an environment, and shuts it down at the end."""
+def running_kernel(
+    environment: Environment = HERE, *, may_be_forked: bool = True
+) -> Iterator[Kernel]:
+    """Starts a kernel in an environment, and shuts it down at the end.
+
+    A forked one has imported TensorFlow before its first cell.
+    """
     manager = KernelManager()
     launch = [str(environment.python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    if may_be_forked and environment is HERE:
+        launch = forked_kernels.command() or launch
     manager._kernel_spec = KernelSpec(argv=launch, display_name="tested", language="python")
     manager.start_kernel(env=environment.variables)
     client = manager.client()

@@ -10,11 +10,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from typing import Any
+from unittest import mock
 
 import pytest
 from nbval.plugin import IPyNbCell, IPyNbFile
 
 from nbfn import protocol
+from tests.harness import forked_kernels
 from tests.harness.kernel import Kernel
 
 GROWTH = 1.15
@@ -32,6 +34,14 @@ def pytest_make_collect_report(collector: Any) -> Iterator[None]:
             cell.add_marker(pytest.mark.flaky(reruns=0))
         again = MoreRounds.from_parent(collector, name="Twice more", cells=list(cells))
         report.result = [*cells, again]
+        if (command := forked_kernels.command()) is not None:
+            begin = collector.setup
+
+            def setup() -> None:
+                with mock.patch("ipykernel.kernelspec.make_ipkernel_cmd", return_value=command):
+                    begin()
+
+            collector.setup = setup
     return report
 
 

@@ -1,18 +1,19 @@
-"""The process that the kernels of all hours are forked from."""
+"""The kernels of all hours."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
 
+from tests.harness import forked_kernels
 from tests.hours.playing.kernels import Forks
 
 
 @pytest.fixture(scope="session")
 def forks() -> Iterator[Forks]:
-    if not hasattr(os, "fork"):
+    address = forked_kernels.address_of("hours")
+    if address is None:
         pytest.skip("the kernels are forked")
-    with Forks() as made:
+    with Forks(address) as made:
         yield made

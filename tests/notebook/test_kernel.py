@@ -20,7 +20,7 @@ ATTACH = protocol.Attach(protocol=protocol.PROTOCOL, nbfn="0").model_dump()
 
 @pytest.fixture(scope="module")
 def kernel(environment: Environment) -> Iterator[Kernel]:
-    with running_kernel(environment) as started:
+    with running_kernel(environment, may_be_forked=False) as started:
         code = "%load_ext nbfn\nimport nbfn.site\nprint(nbfn.site.call_site())"
         reply = started.run(code, cell_id="loading")
         assert reply.text == "In [1], line 3\n"

@@ -13,7 +13,7 @@ import json
 import os
 import shutil
 import signal
-import subprocess
+import socket
 import sys
 import tempfile
 import threading
@@ -25,9 +25,8 @@ from typing import Any
 from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.connect import write_connection_file
 
+from tests.harness import forked_kernels
 from tests.harness.kernel import Kernel
-
-ROOT = Path(__file__).parents[3]
 
 
 class HourKernel(Kernel):
@@ -37,10 +36,10 @@ class HourKernel(Kernel):
         folder: The folder where it runs, which is on its path.
     """
 
-    def __init__(self, client: Any, pid: int, folder: Path) -> None:
-        super().__init__(client, lambda: os.kill(pid, signal.SIGINT))
+    def __init__(self, client: Any, process: socket.socket, folder: Path) -> None:
+        super().__init__(client, lambda: process.send(bytes([signal.SIGINT])))
         self.folder = folder
-        self._pid = pid
+        self._process = process
 
     def evaluate(self, expression: str) -> Any:
         """The value of an expression that gives JSON as text, without a cell being run for it."""
@@ -66,30 +65,16 @@ class HourKernel(Kernel):
     def stop(self) -> None:
         """Ends the process."""
         self.client.stop_channels()
-        os.kill(self._pid, signal.SIGKILL)
+        self._process.close()
 
 
 class Forks:
-    """The process that kernels are forked from."""
+    """Kernels that are forked from the process of the hours."""
 
-    def __init__(self) -> None:
+    def __init__(self, address: str) -> None:
+        self._address = address
         self._folder = Path(tempfile.mkdtemp(prefix="hours-"))
         self._count = 0
-        # ipykernel leaves what C++ writes alone where it finds that it is being tested.
-        names = ("PYTEST_CURRENT_TEST", "PYTEST_XDIST_WORKER")
-        environment = {name: value for name, value in os.environ.items() if name not in names}
-        path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-        environment |= {"PYTHONPATH": path, "PYTHONHASHSEED": "0"}
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.hours.playing.kernels"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=(self._folder / "log").open("w"),
-            cwd=self._folder,
-            env=environment,
-            text=True,
-        )
-        self._answer()
 
     def __enter__(self) -> Forks:
         return self
@@ -97,9 +82,6 @@ class Forks:
     def __exit__(
         self, kind: type | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait(timeout=60)
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def kernel(self, folder: Path | None, *, with_nbfn: bool) -> HourKernel:
@@ -118,26 +100,18 @@ class Forks:
             transport="ipc",
         )
         order = {"file": file, "folder": str(folder), "with_nbfn": with_nbfn}
-        assert self._process.stdin is not None
-        self._process.stdin.write(f"{json.dumps(order)}\n")
-        self._process.stdin.flush()
-        pid = int(self._answer())
+        with open(os.devnull, "r+b") as nowhere, (self._folder / "log").open("ab") as log:
+            descriptors = [nowhere.fileno(), nowhere.fileno(), log.fileno()]
+            process = forked_kernels.fork(self._address, order, descriptors)
         client = BlockingKernelClient(connection_file=file)
         client.load_connection_file()
         client.start_channels()
         client.wait_for_ready(timeout=60)
-        return HourKernel(client, pid, folder)
-
-    def _answer(self) -> str:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        if not line:
-            raise RuntimeError((self._folder / "log").read_text())
-        return line
+        return HourKernel(client, process, folder)
 
 
-def serve() -> None:
-    """Forks a kernel for each line of the standard input."""
+def load() -> None:
+    """Imports what the kernels of hours need."""
     import ipykernel.debugger
     import ipykernel.kernelapp
     import keras
@@ -158,31 +132,16 @@ def serve() -> None:
         probe.values,
     ]
     assert all(loaded)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     gc.collect()
     gc.freeze()  # a collection in a kernel looks only at what its notebook has made
-    _answer("ready")
-    for line in sys.stdin:
-        pid = os.fork()
-        if pid == 0:
-            _become_kernel(**json.loads(line))
-        _answer(str(pid))
 
 
-def _answer(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
-
-
-def _become_kernel(file: str, folder: str, *, with_nbfn: bool) -> None:
+def become(file: str, folder: str, *, with_nbfn: bool) -> None:
+    """Makes this process the kernel of an hour."""
     from ipykernel.kernelapp import IPKernelApp
 
     from tests.hours.playing import probe
 
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nowhere, 0)
-    os.dup2(nowhere, 1)
     os.chdir(folder)
     sys.dont_write_bytecode = True  # which would hide edits of a module within one second
     # When it runs by itself depends on threads. In a process that has imported much it does so
@@ -205,7 +164,3 @@ def interrupter(kernel: Kernel, printed: str) -> Callable[[dict[str, Any]], None
             threading.Timer(0.2, kernel.interrupt).start()
 
     return look
-
-
-if __name__ == "__main__":
-    serve()
