@@ -102,8 +102,12 @@ def test_jupyterlab_shows_that_the_kernel_is_busy(lab) -> None:
 def test_a_page_that_is_loaded_again_in_mid_run_shows_it(lab) -> None:
     lab.open("again.ipynb", SETUP, LONG)
     lab.run(0)
+    timeline = lab.panel.locator("summary", has_text="Timeline").locator(".nbfn-Note")
     lab.start(1)
     follows_the_calls(lab)
+    expect(timeline).to_contain_text("in 2 runs")
+    before = timeline.inner_text()
+    expect(timeline).not_to_have_text(before)
     expect(lab.cell(1).locator(".jp-InputPrompt")).to_have_text("[*]:")
     lab.page.reload()
     expect(lab.panel.locator(".nbfn-Header")).to_contain_text("Busy")
@@ -112,6 +116,7 @@ def test_a_page_that_is_loaded_again_in_mid_run_shows_it(lab) -> None:
     follows_the_calls(lab)
     expect(status(lab)).to_contain_text("| Busy", timeout=SOON)
     expect(lab.panel.locator(".nbfn-Header")).to_contain_text("A cell is running")
+    expect(timeline).to_contain_text("in 2 runs")
 
 
 def test_pages_that_are_loaded_again_leave_no_threads_in_the_kernel(lab) -> None:
@@ -128,10 +133,10 @@ def test_pages_that_are_loaded_again_leave_no_threads_in_the_kernel(lab) -> None
     expect(lab.cell(1).locator(".jp-OutputArea-output")).to_have_text(re.compile("^[12]$"))
 
 
-def test_whatever_gets_lost_at_the_beginning_the_panel_follows_a_running_cell(lab) -> None:
+def test_whatever_gets_lost_the_panel_follows_a_running_cell(lab) -> None:
     lab.page.add_init_script(LOSE)
     lab.open("lost.ipynb", SETUP, LONG)
-    lost = [
+    early = [
         "comm_msg presence",
         "comm_info_request nbfn.presence",
         "create_subshell_request",
@@ -139,28 +144,20 @@ def test_whatever_gets_lost_at_the_beginning_the_panel_follows_a_running_cell(la
         "comm_open attach",
         "comm_msg snapshot",
     ]
-    lose(lab, *lost)
+    lose(lab, *early)
     lab.start(0)
     lab.start(1)
     expect(lab.section("Functions")).to_contain_text("1 trace")
-    expect_lost(lab, *lost)
+    expect_lost(lab, *early)
     follows_the_calls(lab)
     expect(lab.panel).not_to_contain_text("TensorFlow has not been")
-
-
-def test_whatever_gets_lost_later_the_panel_follows_a_running_cell(lab) -> None:
-    lab.page.add_init_script(LOSE)
-    lab.open("later.ipynb", SETUP, LONG)
-    lab.run(0)
-    lab.start(1)
-    follows_the_calls(lab)
-    lost = ["comm_msg patch", "comm_msg request_snapshot", "comm_msg snapshot", "comm_open attach"]
-    lose(lab, *lost)
+    late = ["comm_msg patch", "comm_msg request_snapshot", "comm_msg snapshot", "comm_open attach"]
+    lose(lab, *late)
     calls = lab.section("Functions").locator(f".nbfn-Row {CALLS}")
     lab.page.wait_for_function("toLose.length === 0")
     before = calls.inner_text()
     expect(calls).not_to_have_text(before, timeout=SOON)
-    expect_lost(lab, *lost)
+    expect_lost(lab, *early, *late)
 
 
 def test_the_last_patch_of_a_cell_is_not_missed(lab) -> None:
@@ -262,14 +259,6 @@ def test_two_pages_show_the_same_kernel(lab) -> None:
     lab.page.close()
     expect(panel.locator(".nbfn-Header")).to_contain_text("Busy")
     expect(panel).to_contain_text("step(images)")
-
-
-def test_a_page_that_is_too_old_says_what_to_do(lab) -> None:
-    newer = "import nbfn.protocol\nnbfn.protocol.PROTOCOL += 1\n"
-    lab.open("newer.ipynb", f"{newer}get_ipython().run_line_magic('load_ext', 'nbfn')")
-    lab.run(0)
-    expect(lab.panel).to_contain_text("this page is too old for")
-    expect(lab.panel).to_contain_text("pip install nbfn==")
 
 
 def test_a_kernel_that_is_too_old_says_what_to_do(lab) -> None:

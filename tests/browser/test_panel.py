@@ -95,6 +95,7 @@ def test_its_remedy_is_a_new_cell_and_its_values_need_none(lab) -> None:
     expect(lab.cell(2).locator(".jp-InputPrompt")).to_have_text("[ ]:")
     lab.run(2)
     expect(lab.cell(2).locator('[data-mime-type*="error"], .jp-mod-error')).to_have_count(0)
+    expect(lab.section("Retraces")).to_contain_text("settled")
 
     variables = lab.open_section("Variables")
     expect(variables).to_contain_text("step")
@@ -107,17 +108,13 @@ def test_its_remedy_is_a_new_cell_and_its_values_need_none(lab) -> None:
     expect(values.locator("tbody tr")).to_contain_text("5 ± 0")
 
 
-def test_it_attaches_while_cells_are_queued(lab) -> None:
-    lab.open("queued.ipynb", LOAD, "import time; time.sleep(3600)")
-    lab.menu("Run", "Run All Cells")
+def test_it_loads_nbfn_with_a_click_and_starts_afresh_with_each_kernel(lab) -> None:
+    lab.open("life.ipynb", "%unload_ext nbfn")
+    lab.panel.get_by_role("button", name="Load nbfn").click()
     expect(lab.panel).to_contain_text(EMPTY)
-    expect(lab.cell(1).locator(".jp-InputPrompt")).to_have_text("[*]:")
-
-
-def test_it_starts_afresh_with_each_kernel(lab) -> None:
-    lab.open("life.ipynb", LOAD, "%unload_ext nbfn")
-    lab.run(0)
-    expect(lab.panel).to_contain_text(EMPTY)
+    expect(lab.notebook.locator(".jp-Cell")).to_have_count(2)
+    lab.expect_source(0, LOAD)
+    expect(lab.cell(0).locator(".jp-InputPrompt")).to_have_text("[1]:")
     lab.run(1)
     expect(lab.panel).to_contain_text(NOT_LOADED)
     lab.run(0)
@@ -125,23 +122,11 @@ def test_it_starts_afresh_with_each_kernel(lab) -> None:
     lab.menu("Kernel", "Restart Kernel…")
     lab.answer("Restart")
     expect(lab.panel).to_contain_text(NOT_LOADED)
-    lab.run(0)
+    lab.panel.get_by_role("button", name="Load nbfn").click()
     expect(lab.panel).to_contain_text(EMPTY)
+    expect(lab.notebook.locator(".jp-Cell")).to_have_count(2)
     lab.menu("Kernel", "Shut Down Kernel")
     expect(lab.panel).to_contain_text("There is no kernel")
-
-
-def test_it_follows_the_active_notebook(lab) -> None:
-    lab.open("first.ipynb", LOAD)
-    lab.run(0)
-    expect(lab.panel).to_contain_text(EMPTY)
-    lab.open_too("second.ipynb", "1")
-    expect(lab.panel).to_contain_text(NOT_LOADED)
-    lab.tab("first.ipynb").click()
-    expect(lab.panel).to_contain_text(EMPTY)
-    lab.close("second.ipynb")
-    lab.close("first.ipynb")
-    expect(lab.panel).to_contain_text("Open a notebook to see its TensorFlow functions.")
 
 
 def test_two_notebooks_may_share_a_kernel(lab) -> None:
@@ -166,26 +151,13 @@ def test_two_notebooks_may_share_a_kernel(lab) -> None:
     expect(lab.panel).to_contain_text(EMPTY)
 
 
-def test_it_loads_nbfn_with_a_click(lab) -> None:
-    lab.open("load.ipynb", "1")
-    lab.panel.get_by_role("button", name="Load nbfn").click()
-    expect(lab.panel).to_contain_text(EMPTY)
-    expect(lab.notebook.locator(".jp-Cell")).to_have_count(2)
-    lab.expect_source(0, LOAD)
-    expect(lab.cell(0).locator(".jp-InputPrompt")).to_have_text("[1]:")
-    lab.menu("Kernel", "Restart Kernel…")
-    lab.answer("Restart")
-    lab.panel.get_by_role("button", name="Load nbfn").click()
-    expect(lab.panel).to_contain_text(EMPTY)
-    expect(lab.notebook.locator(".jp-Cell")).to_have_count(2)
-
-
-def test_its_head_says_what_runs(lab) -> None:
+def test_it_follows_the_active_notebook_and_its_head_says_what_runs(lab) -> None:
     lab.open("head.ipynb", LOAD, "import time; time.sleep(3600)", "'last'")
     header = lab.panel.locator(".nbfn-Header")
     expect(header).to_contain_text("head.ipynb")
     expect(header).to_contain_text("Idle")
     lab.run(0)
+    expect(lab.panel).to_contain_text(EMPTY)
     lab.start(1)
     expect(header).to_contain_text("Busy")
     expect(header).to_contain_text(re.compile(r"In \[2\] has been running for \d+ s"))
@@ -195,9 +167,14 @@ def test_its_head_says_what_runs(lab) -> None:
     lab.open_too("other.ipynb", "1")
     expect(header).to_contain_text("other.ipynb")
     expect(header).to_contain_text("Idle")
+    expect(lab.panel).to_contain_text(NOT_LOADED)
     header.get_by_role("button", name="other.ipynb").focus()
     lab.tab("head.ipynb").click()
     expect(header).to_contain_text("Busy")
+    expect(lab.panel).to_contain_text(EMPTY)
+    lab.close("other.ipynb")
+    lab.close("head.ipynb")
+    expect(lab.panel).to_contain_text("Open a notebook to see its TensorFlow functions.")
 
 
 def test_what_is_open_is_open_again_after_a_switch(lab) -> None:
