@@ -291,10 +291,10 @@ class Lab:
 
     def open_as_html(self, name: str, folder: Path) -> Page:
         """Opens the page that nbconvert makes of a saved notebook, where no script runs."""
-        convert = [sys.executable, "-m", "nbconvert", "--to", "html", "--output-dir", str(folder)]
-        subprocess.run(
-            [*convert, str(self.server.notebooks / name)], check=True, capture_output=True
-        )
+        from nbconvert import HTMLExporter
+
+        html, _ = HTMLExporter().from_filename(str(self.server.notebooks / name))
+        (folder / name).with_suffix(".html").write_text(html, encoding="utf-8")
         browser = self.page.context.browser
         assert browser is not None
         page = browser.new_context(java_script_enabled=False, offline=True).new_page()

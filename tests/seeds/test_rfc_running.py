@@ -1,6 +1,7 @@
 """RFC "Functions, not Sessions": control flow, summaries, devices and distributed execution.
 
-Each test is a code sample of the RFC, in its order, and says its section.
+Each test is a code sample of the RFC, in its order, and says its section. The sample with a device
+of a remote server is in `sessions/cluster/test_connect.py`.
 """
 
 from __future__ import annotations
@@ -97,63 +98,6 @@ def test_the_context_is_part_of_the_key() -> None:
 def test_distribution_strategies_inside_functions() -> None:
     """Section "Distributed Execution": a strategy used inside a function."""
     assert "distributed" in with_two_cpus()
-
-
-def test_a_remote_device_inside_a_function() -> None:
-    """Section "Distributed Execution": ``tf.device`` names a device of a remote server."""
-    server = """
-        import sys, tensorflow as tf
-        spec = tf.train.ClusterSpec({"worker": {0: sys.argv[1]}})
-        server = tf.distribute.Server(spec, job_name="worker", task_index=0)
-        print("ready", flush=True)
-        sys.stdin.read()
-    """
-    client = """
-        import sys, tensorflow as tf, nbfn
-        tf.config.experimental_connect_to_host(sys.argv[1], job_name="worker")
-
-        @nbfn.function
-        def f(x):
-            with tf.device("/job:worker/replica:0/task:0/device:CPU:0"):
-                return tf.square(x)
-
-        y = f(tf.constant(3.0))
-        assert float(y) == 9.0
-        assert "/job:worker" in y.backing_device, y.backing_device
-        with tf.device("/job:worker/replica:0/task:0/device:CPU:0"):
-            v = tf.Variable(2.0)
-
-        @nbfn.function
-        def g(x):
-            return v.assign_add(x)
-
-        assert float(g(tf.constant(1.0))) == 3.0
-        assert "worker" in g.captures[0].device, g.captures
-        assert (f.calls, len(f.traces)) == (1, 1)
-        print("remote")
-    """
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("localhost", 0))
-        address = f"localhost:{probe.getsockname()[1]}"
-    process = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(server), address],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    try:
-        assert process.stdout is not None
-        assert process.stdout.readline().strip() == "ready"
-        assert run(client, address).splitlines()[-1] == "remote"
-    finally:
-        process.kill()
-        process.wait()
-        for stream in (process.stdin, process.stdout):
-            if stream is not None:
-                stream.close()
 
 
 def divide(x, y):

@@ -157,6 +157,11 @@ class Notebook:
         """What nbfn says of the session."""
         return dict(self.kernel.evaluate(f"{_PROBE}state()"))
 
+    def values_and_state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Both, asked for at once."""
+        values, state = self.kernel.evaluate(f"{_PROBE}values_and_state()")
+        return values, state
+
     def remains(self) -> dict[str, int]:
         """How much is alive of what can pile up."""
         return dict(self.kernel.evaluate(f"{_PROBE}remains()"))

@@ -124,15 +124,18 @@ class _Player:
         ran = self.nbfn.run(cell, action.interrupt)
         self.errors += [] if ran.error is None else [ran.error[0]]
         plain = self.plain.run(cell, action.interrupt) if self.plain.cells[cell] else None
+        values, self.state = self.nbfn.values_and_state()
         if plain is not None:
-            self._compare(cell, ran, plain, action.expected)
+            self._compare(cell, ran, plain, action.expected, values)
         elif ran.error is not None and action.expected.raises != ran.error[0]:
             self._find("error", f"{cell}: {ran.error}")
         self._find_all("traceback", checks.machinery(ran.traceback) if ran.error else ())
         self._look(cell, ran, action.expected)
         self.stale.discard(cell)
 
-    def _compare(self, cell: str, ran: Ran, plain: Ran, expected: Expected) -> None:
+    def _compare(
+        self, cell: str, ran: Ran, plain: Ran, expected: Expected, values: dict[str, Any]
+    ) -> None:
         rtol = self.hour.rtol
         pairs = [("prints", ran.printed, plain.printed)]
         if not ran.views:
@@ -145,7 +148,7 @@ class _Player:
             self._find("error", f"{cell}: {different}")
         elif ran.lines != plain.lines:
             self._find("traceback", f"{cell}: it points at {ran.lines}, plainly {plain.lines}")
-        values, plain_values = self.nbfn.values(), self.plain.values()
+        plain_values = self.plain.values()
         for name in self.hour.uncompared:
             values.pop(name, None)
             plain_values.pop(name, None)
@@ -159,7 +162,7 @@ class _Player:
             )
 
     def _look(self, cell: str, ran: Ran, expected: Expected) -> None:
-        state = self.state = self.nbfn.state()
+        state = self.state
         own = "\n".join(
             [*self.nbfn.cells.values(), *self._files(), *(ran.error or ()), ran.printed]
         )

@@ -285,6 +285,11 @@ def _unknown(code: str | None) -> list[str]:
 # What is left at the end -----------------------------------------------------------------
 
 
+def values_and_state() -> str:
+    """Both, as a list of JSON."""
+    return f"[{values()}, {state()}]"
+
+
 def remains() -> str:
     """How much is alive of what can pile up, as JSON."""
     _forget_outputs()

@@ -70,6 +70,18 @@ found["requested"] = [
 with tf.device("/job:worker/task:1"):
     on_worker = square(x)
 found["device"], found["value"] = on_worker.device, on_worker.numpy().tolist()
+found["backing"] = remotely(x).backing_device
+with tf.device("/job:worker/replica:0/task:0/device:CPU:0"):
+    v = tf.Variable(2.0)
+
+
+@nbfn.function
+def grow(x):
+    return v.assign_add(x)
+
+
+found["grown"], found["capture"] = float(grow(tf.constant(1.0))), grow.captures[0].device
+found["counts"] = [remotely.calls, len(remotely.traces)]
 sys.stdout.write("kill 1\n")
 sys.stdout.flush()
 sys.stdin.readline()

@@ -93,6 +93,14 @@ def test_a_function_runs_on_a_worker(found: dict[str, Any]) -> None:
     assert found["placed"] == {"worker/1/CPU:0": 1}
 
 
+def test_a_remote_device_inside_a_function(found: dict[str, Any]) -> None:
+    """RFC, section "Distributed Execution": ``tf.device`` names a device of a remote server."""
+    assert found["backing"] == WORKERS[1]
+    assert found["grown"] == 3.0
+    assert "worker" in found["capture"]
+    assert found["counts"] == [1, 1]
+
+
 def test_a_worker_that_dies_is_an_error_and_the_rest_goes_on(found: dict[str, Any]) -> None:
     for message in found["dead"]:
         assert message.startswith("UnavailableError")

@@ -146,11 +146,6 @@ def called_from_c(
     return [float(line) for line in found.split()]
 
 
-def test_a_c_program_gets_the_same_numbers(consumer, exported, shown) -> None:
-    found = called_from_c(consumer, exported, shown, "predict", X)
-    np.testing.assert_allclose(np.reshape(found, [2, 2]), scores(exported), rtol=1e-6)
-
-
 def test_a_c_program_looks_up_in_the_models_table(consumer, exported, shown) -> None:
     found = called_from_c(consumer, exported, shown, "price", np.array([20, 10, 30]))
     assert found == [2.25, 1.5, -1.0]
