@@ -63,6 +63,17 @@ def _frozen() -> None:
     gc.freeze()
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _kept_for_exports() -> None:
+    """Keeps the process that verifies exports for other modules' exports.
+
+    It is kept for a minute by default, and a new one has to import TensorFlow.
+    """
+    module = sys.modules.get("nbfn.sessions.export.export")
+    if module is not None:
+        module.export.__kwdefaults__["keep_process"] = 3600.0
+
+
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only what the test makes is listed: no functions, cells or looks of tests before it."""
