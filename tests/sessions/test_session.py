@@ -301,3 +301,54 @@ def test_a_name_that_leads_nowhere_is_answered_with_those_that_do(notebook, aske
     notebook["model"] = {"hidden": {"kernel": tf.Variable(3.0)}}
     with raises(nbfn.NbfnError):
         nbfn.session()[asked]
+
+
+def normalization() -> tuple[keras.Model, np.ndarray]:
+    layer, data = keras.layers.Normalization(), np.arange(6.0, dtype=np.float32).reshape(3, 2)
+    layer.adapt(data)
+    return keras.Sequential([keras.Input((2,)), layer]), data
+
+
+def test_what_layers_derive_from_their_variables_comes_back(notebook, tmp_path) -> None:
+    notebook["model"], data = normalization()
+    before = notebook["model"](data).numpy().tolist()
+    snapshot = nbfn.session().snapshot()
+    nbfn.save(tmp_path / "run")
+    notebook["model"].layers[0].adapt(data + 100.0)
+    nbfn.session().restore(snapshot)
+    assert notebook["model"](data).numpy().tolist() == before
+    notebook["model"].layers[0].adapt(data + 100.0)
+    nbfn.restore(tmp_path / "run")
+    assert notebook["model"](data).numpy().tolist() == before
+
+
+@pytest.mark.parametrize("bad", [None, [1], "abc", {1: tf.ones([])}])
+def test_what_is_no_snapshot_is_refused(notebook, bad: Any) -> None:
+    notebook["v"] = tf.Variable(1.0)
+    with raises(TypeError):
+        nbfn.session().restore(bad)
+    with raises(RestoreError):
+        nbfn.session().restore({"v": None})
+    assert float(notebook["v"]) == 1.0
+
+
+def test_static_methods_are_functions_of_the_session(notebook, tmp_path) -> None:
+    class Model(tf.Module):
+        @staticmethod
+        @nbfn.function
+        def double(x: Any) -> Any:
+            return x * 2.0
+
+        @classmethod
+        @nbfn.function
+        def triple(cls, x: Any) -> Any:
+            return x * 3.0
+
+    notebook["Model"] = Model
+    notebook["m"] = model = Model()
+    for each in (model.double, model.triple):
+        each(tf.ones([2]))
+    assert set(nbfn.session().functions) == {"m.double", "Model.triple"}
+    assert "Model.triple" in repr(Model.triple)
+    exported = nbfn.export(tmp_path / "model", model, verify=False)
+    assert set(exported.signatures) == {"m_double", "Model_triple"}

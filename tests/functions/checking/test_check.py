@@ -24,6 +24,7 @@ counts: collections.Counter[str] = collections.Counter()
 calls = 0
 weight = tf.Variable(2.0, name="weight")
 generator = np.random.default_rng(3)
+older, own = np.random.RandomState(0), random.Random(0)
 
 
 def run(function, *args, **kwargs):
@@ -405,17 +406,33 @@ def test_random_numbers_of_python_and_numpy() -> None:
     def draws_generator(x):
         return x * generator.random()  # generator draw
 
+    @nbfn.function
+    def draws_older(x):
+        return x * older.rand()  # older draw
+
+    @nbfn.function
+    def draws_own(x):
+        return x * own.random()  # own draw
+
     for function, name, text in (
         (draws, "random", "python draw"),
         (draws_numpy, "np.random", "numpy draw"),
         (draws_generator, "generator", "generator draw"),
+        (draws_older, "older", "older draw"),
+        (draws_own, "own", "own draw"),
     ):
-        states = random.getstate(), np.random.get_state()[2], generator.bit_generator.state
+        states = (
+            *(random.getstate(), np.random.get_state()[2], generator.bit_generator.state),
+            *(older.get_state()[2], own.getstate()),
+        )
         difference = only(run(function, tf.ones([])))
         assert difference.name == name
-        if text != "generator draw":
+        if name in ("random", "np.random"):
             assert difference.site.line == line_of(text)
-        after = random.getstate(), np.random.get_state()[2], generator.bit_generator.state
+        after = (
+            *(random.getstate(), np.random.get_state()[2], generator.bit_generator.state),
+            *(older.get_state()[2], own.getstate()),
+        )
         assert states == after
 
 

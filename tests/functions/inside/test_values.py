@@ -90,6 +90,23 @@ def test_a_name_that_is_given_again() -> None:
     assert [each.extent.values for each in found.all] == ["2, 5, 1, 3", "4, 10, 2, 6"]
 
 
+def test_names_in_a_loop_have_the_value_of_each_turn() -> None:
+    @nbfn.function
+    def looped(x):
+        y = x + 1.0
+        for _ in tf.range(3):
+            y = y * 2.0
+            z = y + 1.0
+        return z
+
+    first = looped.python_function.__code__.co_firstlineno
+    found = looped.values(tf.ones([]), "y", "z")
+    assert [
+        (each.name, each.site.line - first, [float(array) for array in each.arrays])
+        for each in found.all
+    ] == [("y", 2, [2.0]), ("y", 4, [4.0, 8.0, 16.0]), ("z", 5, [5.0, 9.0, 17.0])]
+
+
 def test_watched_functions_and_runs() -> None:
     watched = nbfn.watch(tf.function(planted.log_of_relu))
     assert watched.values(numbers, "hidden")["hidden"].tolist() == [0.0, 3.0, 0.0, 1.0]

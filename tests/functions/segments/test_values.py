@@ -81,3 +81,68 @@ def test_gradients_of_several_tensors_under_an_open_tape(notebook, made: str) ->
         f"with tf.GradientTape(persistent=True) as tape:\n    parts = {made}\n    print(1)\n"
         f"{parts}\nprint(tape.gradient(b, v), tape.gradient(a, v))",
     )
+
+
+NUMBERS = """
+v = tf.Variable([1.0, 2.0]); x = tf.constant([[3.0, 1.0]]); start = tf.constant([1.0, 2.0])
+
+def growth(limit):
+    a, b = 0, 1
+    while tf.cast(a, tf.float32) < limit:
+        a, b = b, a + b
+    return tf.cast(a, tf.float32)
+
+def pairs(t):
+    n = int(tf.reduce_sum(t))
+    return t * tf.cast(n * (n - 1) // 2, tf.float32)
+
+def halved(t):
+    scale = 1e9
+    if tf.reduce_sum(t) > 0.0:
+        scale *= 1e3
+    return t * ((scale + 0.125) - scale)
+
+def bucket(t):
+    return tf.one_hot(int(tf.reduce_mean(t)), 4)
+
+def counted(t):
+    n = tf.math.count_nonzero(t > 0.5)
+    return t / tf.cast(n, tf.float32) if n else t
+
+def total(t):
+    s = 0.0
+    for each in t:
+        s += each
+    return s
+"""
+
+
+@pytest.mark.parametrize(
+    ("cell", "between"),
+    [
+        ("z = growth(start[0] * 10.0)", "start = start * 1e4"),
+        ("z = pairs(start)", "start = start * 1e3"),
+        ("z = halved(start)", "start = -start"),
+        (
+            "for t in (start, start / 0.0):\n    try:\n        z = bucket(t)\n"
+            "    except OverflowError:\n        z = -t",
+            "pass",
+        ),
+        ("v.assign_sub(x[0])\nz = counted(v)", "x = -x"),
+        ("z = total(start)", "start = start * 2.0"),
+        # Results whose keys would be those of names.
+        (
+            "v.assign_sub(x[0])\nlow_2 = tf.reduce_mean(v)\n"
+            "low = [tf.reduce_max(v), tf.reduce_min(v)]",
+            "pass",
+        ),
+        ("v.assign_add(x[0])\nresult_2 = x * 2.0\nresult = x * 3.0\nresult + 1.0", "pass"),
+    ],
+)
+def test_numbers_of_called_functions_and_keys_of_results(notebook, cell: str, between: str) -> None:
+    notebook(NUMBERS, cell, between=between)
+
+
+def test_a_loop_that_sums_a_tensor_may_be_in_a_graph(notebook) -> None:
+    cell = "print(1)\nz = total(start)"
+    assert notebook(NUMBERS, cell)["step"].lines[3] == "graph"

@@ -17,6 +17,7 @@ import pytest
 import tensorflow as tf
 
 from nbfn.sessions.cluster.strategy import scope, use
+from tests.functions.conftest import on_two_devices as on_two_devices
 
 STEPS = Path(__file__).with_name("steps.py")
 SAME: dict[str, Any] = {"rtol": 2e-5, "atol": 2e-6}
@@ -68,6 +69,34 @@ def runs(folder: Path) -> Runs:
     workers = [start(folder, "workers", 2, config) for config in configs]
     found.update({f"worker {i}": result(each) for i, each in enumerate(workers)})
     return found
+
+
+def of_any_type() -> list[Any]:
+    import nbfn
+
+    session = nbfn.session(strategy=tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]))
+    x = tf.reshape(tf.range(4.0), [4, 1])
+    with session.scope():
+        weight = tf.Variable([2.0])
+    sys.modules["__main__"].__dict__["weight"] = weight
+    scaled = nbfn.function(lambda x: x * weight)
+    sys.modules["__main__"].__dict__["scaled"] = scaled
+    changes = (
+        *(lambda x: x > 1.0, tf.strings.as_string),
+        *(lambda x: tf.cast(x, tf.uint8), lambda x: tf.constant(True)),
+    )
+    functions = [scaled, *map(nbfn.function, changes)]
+    found = [session.run(each, x).numpy().tolist() for each in functions]
+    return [*found, list(session.unused), session.used_by("weight")]
+
+
+def test_results_of_any_type_and_who_uses_a_variable(on_two_devices) -> None:
+    rows, larger, texts, whole, true, unused, users = on_two_devices(of_any_type)
+    assert rows == [[0.0], [2.0], [4.0], [6.0]]
+    assert larger == [[False], [False], [True], [True]]
+    assert texts == [[b"0.000000"], [b"1.000000"], [b"2.000000"], [b"3.000000"]]
+    assert (whole, true) == ([[0], [1], [2], [3]], True)
+    assert (unused, users) == ([], ("scaled",))
 
 
 SPREAD = ["mirrored", "worker 0", "worker 1"]
