@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -149,7 +149,7 @@ def restore(path: str | os.PathLike[str], *, partial: bool = False) -> Checkpoin
         listed = shortened([f"`{name}`" for name in found.missing])
         raise RestoreError(
             f"the checkpoint has {listed}, which the notebook lacks; nothing was restored "
-            "(partial=True restores the rest)"
+            f"(partial=True restores the rest){_advice(found.uncalled)}"
         )
     with uninterrupted():
         for parts in found.reads:
@@ -174,6 +174,7 @@ class _Found:
         reads: What to read, in order: objects by their names in the checkpoint.
         names: As in `Checkpoint`; likewise `waiting` and `kept`.
         missing: Saved values that the notebook has no place for.
+        uncalled: Layers that make variables in their first call, where none can be restored.
     """
 
     reads: list[dict[str, Any]]
@@ -181,6 +182,15 @@ class _Found:
     missing: tuple[str, ...]
     waiting: tuple[str, ...]
     kept: tuple[str, ...]
+    uncalled: tuple[Any, ...]
+
+
+def _advice(uncalled: Sequence[Any]) -> str:
+    names = list(dict.fromkeys(f"`{type(each).__name__}`" for each in uncalled))
+    if not names:
+        return ""
+    makes = "makes its" if len(names) == 1 else "make their"
+    return f". {join(names)} {makes} variables in the first call: call it once, then restore"
 
 
 def _by_name(here: _Notebook, saved: Any, by_name: Any) -> _Found:
@@ -191,8 +201,8 @@ def _by_name(here: _Notebook, saved: Any, by_name: Any) -> _Found:
     nodes = {name: saved_values[place] for name, place in places.items()}
     found = match({name: _form(each) for name, each in nodes.items()}, here.held, _WHOSE)
     parts = here.parts(here.roots(found.missing))
-    unbuilt = _Places(_holder(parts), saved).waiting
-    waiting = [name for name in found.missing if nodes[name].id in unbuilt]
+    unbuilt = _Places(_holder(parts), saved)
+    waiting = [name for name in found.missing if nodes[name].id in unbuilt.waiting]
     now = {places[name]: here.held.owners[at] for name, at in found.names.items()}
     reads = [{_BY_NAME: _holder(now)}]
     if waiting:  # read first: TensorFlow may match existing variables at another place
@@ -205,6 +215,7 @@ def _by_name(here: _Notebook, saved: Any, by_name: Any) -> _Found:
         tuple(name for name in found.missing if name not in waiting),
         (*waiting, *found.later),
         found.kept,
+        tuple(unbuilt.uncalled),
     )
 
 
@@ -226,6 +237,7 @@ def _by_place(here: _Notebook, saved: Any) -> _Found:
         ),
         tuple(key for id, key in left.items() if id in places.waiting),
         unsaved(here.held, (_variable(each) for each, _ in places.found.values())),
+        tuple(places.uncalled),
     )
 
 
@@ -315,11 +327,14 @@ class _Places:
     Attributes:
         found: Pairs of a variable or table and its saved one, by the node id of the saved one.
         waiting: Node ids of saved objects without a counterpart, below what is not built yet.
+        uncalled: The layers that are built by their first call. Keras makes the variables of the
+            layers in them in a graph that never runs, and TensorFlow would restore them there.
     """
 
     def __init__(self, root: Any, saved: Any) -> None:
         self.found: dict[int, tuple[Any, Any]] = {}
         self.waiting: set[int] = set()
+        self.uncalled: list[Any] = []
         below_unbuilt: list[Any] = []
         waiting, seen = [(root, saved, False)], set[int]()
         while waiting:
@@ -331,6 +346,9 @@ class _Places:
                 self.found[there.id] = value, there
             if is_layer(value) or is_optimizer(value):
                 is_unbuilt = not getattr(value, "built", True)
+            if is_unbuilt and _is_built_by_a_call(value):
+                self.uncalled.append(value)
+                continue
             below: Mapping[str, Any] = _tensorflow.trackable_children(value)
             for name, each in there.children.items():
                 if name in below:
@@ -343,6 +361,11 @@ class _Places:
                 seen.add(each.id)
                 self.waiting.add(each.id)
                 below_unbuilt += each.children.values()
+
+
+def _is_built_by_a_call(value: Any) -> bool:
+    """Returns whether a Keras layer has no `build` of its own."""
+    return is_layer(value) and getattr(value.build, "_is_default", False)  # Keras 3.15
 
 
 def _variable(value: Any) -> Any:

@@ -41,7 +41,7 @@ from nbfn.sessions.feed import Feed, feed
 from nbfn.sessions.placement import Memory, SessionPlacement, memory_of, session_placement
 from nbfn.sessions.records import functions_of
 from nbfn.sessions.snapshot import Snapshot, put_back, snapshot_of
-from nbfn.text import count, join
+from nbfn.text import count, join, shorten
 
 _MAX_NAMES = 5
 
@@ -298,6 +298,8 @@ class Session:
         Raises:
             SessionKeyError: If it leads to nothing.
         """
+        if not isinstance(name, str):
+            raise SessionKeyError(f"expected a name or a path, found {shorten(repr(name))}")
         found = _below(self.named(), name, set())
         if found:
             return found[0]
@@ -329,9 +331,9 @@ class Session:
         found = [
             (name, variable)
             for name, variable in self.variables.items()
-            if not path or name == path or name.startswith(f"{path}/")
+            if path == "" or name == path or name.startswith(f"{path}/")
         ]
-        if path and not found:
+        if path != "" and not found:
             raise SessionKeyError(f"`{path}` ({type(self[path]).__name__}) holds no variable")
         return statistics_of(found)
 

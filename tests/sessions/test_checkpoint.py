@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from typing import Any
 
 import numpy as np
 import pytest
@@ -239,3 +240,24 @@ def test_a_pattern_of_file_names_is_refused(notebook, tmp_path, name) -> None:
     with raises(CheckpointError):
         nbfn.save(tmp_path / name)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_model_that_its_first_call_builds_is_called_first(notebook, tmp_path) -> None:
+    class Net(keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.dense = keras.layers.Dense(2, name="inner")
+
+        def call(self, x: Any) -> Any:
+            return self.dense(x)
+
+    x = tf.ones([1, 3])
+    notebook["net"] = Net()
+    expected = notebook["net"](x).numpy().tolist()
+    nbfn.save(tmp_path / "run")
+    notebook["net"] = Net()
+    with raises(RestoreError):
+        nbfn.restore(tmp_path / "run")
+    notebook["net"](x)
+    nbfn.restore(tmp_path / "run")
+    assert notebook["net"](x).numpy().tolist() == expected

@@ -18,7 +18,7 @@ import nbfn
 from nbfn.functions.watching.watch import observe
 from nbfn.outlines.session import session_outline
 from nbfn.sessions.contents.held import RestoreError
-from nbfn.sessions.session import Session
+from nbfn.sessions.session import Session, SessionKeyError
 from tests.harness.messages import raises
 
 
@@ -352,3 +352,12 @@ def test_static_methods_are_functions_of_the_session(notebook, tmp_path) -> None
     assert "Model.triple" in repr(Model.triple)
     exported = nbfn.export(tmp_path / "model", model, verify=False)
     assert set(exported.signatures) == {"m_double", "Model_triple"}
+
+
+@pytest.mark.parametrize("path", [3, None])
+def test_a_path_is_a_text(notebook, path: Any) -> None:
+    notebook["v"] = tf.Variable(1.0)
+    here = nbfn.session()
+    for asked in (here.__getitem__, here.statistics, here.tabulate):
+        with raises(SessionKeyError):
+            asked(path)
