@@ -9,3 +9,6 @@ from nbfn.functions.traces.capture import Capture as Capture
 from nbfn.functions.traces.cause import Cause as Cause
 from nbfn.functions.traces.cause import Retrace as Retrace
 from nbfn.functions.traces.trace import Trace as Trace
+
+# What shows long work looks for it among the loaded modules, because it imports no TensorFlow.
+from nbfn.functions.watching.activity import Activity as Activity
