@@ -243,6 +243,7 @@ def become(arguments: list[str], folder: str, environment: dict[str, str]) -> No
     np.random.seed()  # the standard library does this for its own
     logging_ops.enable_interactive_logging()  # as where TensorFlow is imported in a kernel
     sys.argv = ["ipykernel_launcher.py", *arguments]
+    sys.path.insert(0, "")  # as `python -m` has it; the launcher removes it
     runpy.run_module("ipykernel_launcher", run_name="__main__", alter_sys=True)
 
 

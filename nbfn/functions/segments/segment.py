@@ -39,7 +39,7 @@ from nbfn.functions.traced.function import function
 from nbfn.functions.traced.traced_function import TracedFunction
 from nbfn.functions.traces.cause import Cause
 from nbfn.functions.traces.key import ValueLeaf
-from nbfn.functions.traces.trace import Trace
+from nbfn.functions.traces.trace import EvictedError, Trace
 from nbfn.text import join
 
 SLOWER = "was slower as a graph"
@@ -191,6 +191,8 @@ class Segment:
             self._trace(traced, arguments, after, monitor)
         except StoppedTraceError as stopped:
             raise NotKeptError(stopped.reason, line=stopped.line) from None
+        except EvictedError:
+            return  # by another thread, which is learning, too
         finally:
             self._contract = None
             for trace in traced.traces:
