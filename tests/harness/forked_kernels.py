@@ -167,7 +167,7 @@ class Server:
     def _fork(self) -> None:
         connection, _ = self._listener.accept()
         order, descriptors, _, _ = socket.recv_fds(connection, ORDER, 3)
-        if not order:  # whoever asked has ended
+        if not order:  # the client has ended
             connection.close()
             return
         if self._module not in sys.modules:
@@ -186,7 +186,7 @@ class Server:
             return
         for descriptor in descriptors:
             os.close(descriptor)
-        with contextlib.suppress(OSError):  # whoever asked has ended
+        with contextlib.suppress(OSError):  # the client has ended
             connection.send(b"!")
         process = os.pidfd_open(pid)
         self._kernels[pid] = connection, process

@@ -173,6 +173,8 @@ class Segment:
         for name in self.reads:
             if name in self.writes and name in before and name not in arguments:
                 raise NotKeptError(f"reads the object `{name}` and replaces it", name)
+            if attributes_of(before.get(name)):  # it is no argument: each would need a trace
+                raise NotKeptError(f"reads `{name}`, on which Keras keeps more than its value")
         self.numbers.note(arguments, self.nodes, {**before, **after})
         if self.numbers.most_values() > _MAX_VALUES:
             raise NotKeptError("has a number that changes at every run")

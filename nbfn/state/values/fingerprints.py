@@ -190,7 +190,7 @@ def _content(value: Any, depth: int, left: list[int]) -> Any:
 
 
 def _class_of(kind: type) -> Any:
-    """Returns what stands for a class: a number for a user's, which is not to be kept alive."""
+    """Returns a class; for a user's class its number, so that it is not kept alive."""
     return serial(kind) if is_user_module(kind.__module__) else kind
 
 

@@ -146,3 +146,10 @@ def test_numbers_of_called_functions_and_keys_of_results(notebook, cell: str, be
 def test_a_loop_that_sums_a_tensor_may_be_in_a_graph(notebook) -> None:
     cell = "print(1)\nz = total(start)"
     assert notebook(NUMBERS, cell)["step"].lines[3] == "graph"
+
+
+def test_a_tensor_with_attributes_of_keras_is_no_cause_of_a_retrace(notebook) -> None:
+    cell = "p = softmax(big)\nprint(p.shape)\nz = p * 2.0\nw = z + 1.0"
+    step = notebook(SETUP, cell, between="big = big * 2.0")["step"]
+    assert "on which Keras keeps more than its value" in step.lines[4]
+    assert [len(each.retraces) for each in step.functions] == [0] * len(step.functions)
