@@ -54,7 +54,7 @@ ORDER = {
         ),
     ),
     "nbfn.state": (
-        *("bytecode", "values", "looks", "state", "guarded", "walk"),
+        *("bytecode", "values", "columns", "looks", "state", "guarded", "walk"),
         *("helpers", "saved"),
     ),
     "nbfn.modules": (

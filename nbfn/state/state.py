@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from nbfn.state.bytecode.reads import Named
-from nbfn.state.looks import Look, grouped
+from nbfn.state.columns import IdentityCheck, Look, in_columns
 from nbfn.state.values.fingerprints import ABSENT, Fingerprint, content_of
 from nbfn.state.values.introspection import Fetch
 from nbfn.state.values.settings import SettingsLook, settings_hold
@@ -71,10 +72,14 @@ class State:
     keeps: bool = False
 
     def group_checks(self) -> None:
-        """Replaces checks of values in the same dictionary by one look."""
+        """Replaces checks of one kind by columns."""
         self.references = [reference for _, reference in self.weak]
-        looks, self.same, self.weak = grouped(self.same, self.weak)
+        same = [IdentityCheck(fetch, value) for fetch, value in self.same]
+        weak = [IdentityCheck(fetch, reference(), is_weak=True) for fetch, reference in self.weak]
+        looks, left = in_columns([*same, *weak])
         self.looks += looks
+        self.same = [(each.fetch, each.value) for each in left if not each.is_weak]
+        self.weak = [(each.fetch, weakref.ref(each.value)) for each in left if each.is_weak]
 
     def holds(self) -> bool:
         """Returns whether nothing has changed since, with as few checks as possible."""

@@ -163,6 +163,8 @@ class Walk:
             if not functions or is_decorator_object(value):
                 self._attributes_of(name, route, value, fetch)
                 self._settings_of(name, route, value)
+            elif not is_a(value, FunctionType):
+                self._held_by_wrapper(name, route, value, fetch)
 
     def _fetch_of(self, value: Any) -> Fetch:
         """Returns a fetch of a value; the state keeps values alive that have no weak references."""
@@ -479,7 +481,7 @@ class Walk:
         if self._classes is not None and package not in sys.stdlib_module_names:
             return {}
         indirect = self._read_in[package]
-        read = read_by_methods(bases, set(self._wanted), indirect)
+        read = read_by_methods(cls, set(self._wanted), indirect)
         indirect |= read.names
         return {
             attribute: read.others
@@ -501,8 +503,10 @@ class Walk:
                 if key in without:
                     continue
                 self._items_left -= 1
-                path = f".{key}" if key in self._wanted else f"[{key!r}]"
-                inner = at._replace(name=at.name + path, route=f"{at.route}[{key!r}]")
+                route = f"{at.route}[{key!r}]"
+                inner = at._replace(name=f"{at.name}[{key!r}]", route=route)
+                if key in self._wanted:  # read as `config.rate`
+                    inner = Source("attribute", f"{at.name}.{key}", route)
                 found = functools.partial(part_fetched, fetch, Part("item", key))
                 self._stored_value(inner, item, found)
             return
@@ -526,6 +530,15 @@ class Walk:
                 source = Source("attribute", f"{name}.{attribute}", f"{route}.{attribute}")
                 parts = self._parts.get(attribute, ())
                 self._visit_read(source, found, own[attribute], parts)
+
+    def _held_by_wrapper(self, name: str, route: str, value: Any, fetch: Fetch) -> None:
+        """Visits the wanted attributes that a user gave a traced function, a partial or a cache."""
+        own = {
+            attribute: held
+            for attribute, held in own_attributes(value).items()
+            if not attribute.startswith("_") and package_of(type(held)) != "nbfn"
+        }
+        self._held_by(name, route, fetch, own, self._wanted)
 
     def _class_attribute(self, cls: type, attribute: str) -> None:
         value = vars(cls)[attribute]

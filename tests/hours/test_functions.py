@@ -619,7 +619,7 @@ print(z[0].numpy().round(3))
             run_all(),
             run("scale", "predict", "title", "loop", times=2),
             beside("slider.value = 5.0"),
-            run("scale", retraces=1, because="content of `slider.value` was 2.0, is 5.0"),
+            run("scale", retraces=1, because="attribute `slider.value` was 2.0, is 5.0"),
             run("loop"),
             beside("parser['model']['rate'] = '0.7'", stale={"scale", "loop"}),
             run("scale", "loop", retraces=1),

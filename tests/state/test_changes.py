@@ -12,7 +12,7 @@ import tensorflow as tf
 import nbfn
 
 SETUP = """
-import enum, functools, threading, types
+import enum, functools, heapq, threading, types, nbfn, pydantic, traitlets
 class Part:
     def __init__(self, k=2.0): self.k = k
 class Lazy:
@@ -103,6 +103,53 @@ lazy, weights = Lazy(), Weights()
             "c.step = tf.Variable(5.0)",
         ),
         ("t = threading.Timer(2.0, print)", "x * t.interval", "t.interval = 5.0"),
+        (
+            "class Config(traitlets.HasTraits):\n"
+            "    rate, rest = traitlets.Float(2.0), traitlets.List([1.0])\n"
+            "c = Config()",
+            "x * c.rate + sum(c.rest)",
+            "c.rest.append(5.0)",
+        ),
+        (
+            "class Config(traitlets.HasTraits):\n"
+            "    rate = traitlets.Float()\n"
+            "    @traitlets.default('rate')\n"
+            "    def _rate(self): return 2.0\n"
+            "c = Config()",
+            "x * c.rate",
+            "c.rate = 5.0",
+        ),
+        (
+            "class Config(pydantic.BaseModel): rates: list[float] = [2.0]\nc = Config()",
+            "x * sum(c.model_dump()['rates'])",
+            "c.rates.append(5.0)",
+        ),
+        (
+            "@nbfn.function\ndef scale(x): return x * scale.rate\nscale.rate = 2.0",
+            "scale(x)",
+            "scale.rate = 5.0",
+        ),
+        (
+            "p = functools.partial(max, 1.0); p.rate = 2.0",
+            "x * p.rate",
+            "p.rate = 5.0",
+        ),
+        (
+            "limit = 3.0\n"
+            "class Key:\n"
+            "    def __hash__(self): return 1\n"
+            "    def __eq__(self, other): return limit > 2.0",
+            "x * len({Key(), Key()})",
+            "limit = 1.0",
+        ),
+        (
+            "order = {1.0: 1, 2.0: 2}\n"
+            "class Item:\n"
+            "    def __init__(self, key): self.key = key\n"
+            "    def __lt__(self, other): return order[self.key] < order[other.key]",
+            "x * heapq.nsmallest(1, [Item(1.0), Item(2.0)])[0].key",
+            "order[1.0] = 3",
+        ),
         ("m = types.ModuleType('by_hand'); m.k = 2.0", "x * m.k", "m.k = 5.0"),
         (
             "m = keras.Sequential([keras.layers.Dense(1, kernel_initializer='ones')])\n"

@@ -11,7 +11,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbfn.state.looks import grouped, look_into
+from nbfn.state.columns import IdentityCheck, in_columns
+from nbfn.state.looks import look_into
 from nbfn.state.values.fingerprints import content_of
 from nbfn.state.values.introspection import member, reference_to
 
@@ -73,11 +74,11 @@ def test_a_look_keeps_no_object_alive() -> None:
     part, inner = reference_to(owner.part), reference_to(owner.parts[0])  # type: ignore[attr-defined]
     assert part is not None
     assert inner is not None
-    looks, same, weak = grouped(
-        [(functools.partial(member, holder, "rate"), owner.rate)],  # type: ignore[attr-defined]
-        [(functools.partial(member, holder, "part"), part)],
+    rate, found = (functools.partial(member, holder, name) for name in ("rate", "part"))
+    looks, left = in_columns(
+        [IdentityCheck(rate, rate()), IdentityCheck(found, found(), is_weak=True)]
     )
-    assert (len(looks), same, weak) == (1, [], [])
+    assert (len(looks), left) == (1, [])
     fetch = functools.partial(member, holder, "parts")
     look = look_into(owner.parts, fetch, content_of(owner.parts))  # type: ignore[attr-defined]
     assert look is not None

@@ -11,7 +11,12 @@ ANY = "*"
 _BY_TEXT = frozenset({"getattr", "hasattr", "attrgetter", "methodcaller", "__getattribute__"})
 _BY_NAME = _BY_TEXT - {"__getattribute__"}
 _GETTERS = frozenset({"attrgetter", "methodcaller"})
-_ALL = frozenset({"vars", "dir", "__dict__", "asdict", "astuple"})
+_ALL = frozenset(
+    {
+        *("vars", "dir", "__dict__", "asdict", "astuple"),
+        *("model_dump", "model_dump_json", "model_copy"),  # of pydantic, whose compiled core reads
+    }
+)
 _COPYING = frozenset({"copy", "dataclasses"})
 _COPIES = frozenset({"copy", "deepcopy", "replace"})
 _GLOBALS = ("LOAD_GLOBAL", "LOAD_NAME")

@@ -43,13 +43,14 @@ IF_DONE = EQUALITY | ORDER | LENGTH | CONTEXTS | STORES | MAKING
 _BY_OPERATION = {
     **dict.fromkeys(("STORE_ATTR", "STORE_SUBSCR", "DELETE_ATTR", "DELETE_SUBSCR"), STORES),
     "BINARY_SUBSCR": HASH,
-    "CONTAINS_OP": EQUALITY,
+    **dict.fromkeys(("CONTAINS_OP", "BUILD_SET", "SET_ADD"), EQUALITY),
 }
 _WITHS = ("BEFORE_WITH", "BEFORE_ASYNC_WITH", "LOAD_SPECIAL")
 _NEUTRAL = ("COPY", "TO_BOOL", "NOP", "PUSH_NULL", "CACHE", "SWAP")
 _BY_NAME = {
-    **dict.fromkeys(("sorted", "min", "max", "sort"), ORDER),
-    **dict.fromkeys(("index", "count", "remove"), EQUALITY),
+    **dict.fromkeys(("sorted", "min", "max", "sort", "heapq", "heapify", "bisect"), ORDER),
+    **dict.fromkeys(("heappush", "heappop", "nsmallest", "nlargest", "insort"), ORDER),
+    **dict.fromkeys(("index", "count", "remove", "set", "frozenset", "Counter"), EQUALITY),
     **dict.fromkeys(("type", "__class__", "replace"), MAKING),  # `type(self)(…)`
     "enter_context": CONTEXTS,
 }

@@ -71,6 +71,11 @@ def _slots(cls: type) -> dict[str, Fetch]:
     return found
 
 
+def has_slots(cls: type) -> bool:
+    """Returns whether objects of a class have attributes outside of their dictionary."""
+    return bool(_slots(cls))
+
+
 def _slots_in(cls: Any) -> tuple[str, ...]:
     if cls.__module__ == "builtins":  # a function's `__globals__` is a member, too
         return ()

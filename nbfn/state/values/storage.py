@@ -54,7 +54,7 @@ class MethodReads(NamedTuple):
     Attributes:
         names: The names that they read, of attributes and of much else.
         assigned: The attributes that they assign on their own object.
-        others: The attributes of the class that they do not read.
+        others: The attributes of the class, such as traits, that they do not read.
     """
 
     names: frozenset[str]
@@ -62,16 +62,33 @@ class MethodReads(NamedTuple):
     others: frozenset[str]
 
 
-def read_by_methods(bases: tuple[type, ...], named: Set[str], indirect: Set[str]) -> MethodReads:
+def read_by_methods(cls: type, named: Set[str], indirect: Set[str]) -> MethodReads:
     """Returns what the methods do that code runs when it reads some names on an object.
 
     Args:
-        bases: The library classes of the object.
+        cls: The class of the object, which is or extends a library's.
         named: The names that the code reads.
         indirect: The names that methods of other objects of the library read.
     """
+    bases, descriptors = library_bases(cls), _descriptors_in(cls)
+    used = dict.fromkeys(kind for name, kind in descriptors.items() if name in named)
+    bases += tuple(base for kind in used for base in library_bases(kind) if base not in bases)
     members = _functions_of(bases).keys()
-    return _read_by(bases, frozenset(members & named), frozenset(members & indirect))
+    named = named | ({"__get__"} if used else set())
+    read = _read_by(bases, frozenset(members & named), frozenset(members & indirect))
+    return read._replace(others=read.others | (descriptors.keys() - named))
+
+
+def _descriptors_in(cls: type) -> dict[str, type]:
+    """Returns the classes of a library's descriptors in user classes, such as those of traits."""
+    return {
+        name: type(held)
+        for base in cls.__mro__
+        if is_user_module(base.__module__)
+        for name, held in vars(base).items()
+        if hasattr(type(held), "__get__") and without_descriptor(held) is held
+        if library_bases(type(held))
+    }
 
 
 @functools.lru_cache(1024)

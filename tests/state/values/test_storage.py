@@ -141,8 +141,8 @@ def test_fields_behind_attributes(library: Any) -> None:
     f = nbfn.function(plain)
     check_changes(f, plain, change("rate", 5.0), change("scale", 7.0))
     assert [each.causes[0].sentence for each in f.retraces] == [
-        "content of `config.rate` was 2.0, is 5.0",
-        "content of `config.inner.scale` was 3.0, is 7.0",
+        "attribute `config.rate` was 2.0, is 5.0",
+        "attribute `config.inner.scale` was 3.0, is 7.0",
     ]
 
 
@@ -302,13 +302,13 @@ class Counter(Base):
     sys.modules["sklearn.imitation"] = type(sys)("sklearn.imitation")
     sys.modules["sklearn.imitation"].__file__ = tf.__file__
     try:
-        bases = library_bases(names["Counter"])
-        assert bases == (names["Counter"],)
-        found = read_by_methods(bases, set(), set())
+        cls = names["Counter"]
+        assert library_bases(cls) == (cls,)
+        found = read_by_methods(cls, set(), set())
         assert {"rate", "calls", "_count"} <= found.names
         assert found.assigned == {"calls"}
-        assert read_by_methods(bases, {"reset"}, set()).assigned == {"calls", "rate"}
-        assert read_by_methods(bases, set(), {"reset"}).assigned == {"calls"}
+        assert read_by_methods(cls, {"reset"}, set()).assigned == {"calls", "rate"}
+        assert read_by_methods(cls, set(), {"reset"}).assigned == {"calls"}
     finally:
         del sys.modules["sklearn.imitation"]
 
