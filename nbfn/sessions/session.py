@@ -249,6 +249,8 @@ class Session:
             StrategyError: If an argument cannot be split, or if a call makes variables that should
                 be made in the strategy's scope.
         """
+        if not callable(function):
+            raise TypeError(f"session.run calls a function with arguments; found {function!r}")
         return cluster.run(function, args, kwargs)
 
     @property

@@ -109,8 +109,8 @@ CHANGES: dict[str, Callable[[Any], object]] = {
     "one of a class that is not read": lambda space: setattr(space.Thing, "unused", 4.0),
     "any of a class": lambda space: setattr(space.Base, "unused", 4.0),
     "the same attributes in another order": reorder,
-    "an attribute of another object": lambda space: (
-        vars(space.empty).update(unused=vars(space.full).pop("unused"))
+    "an attribute of another object": lambda space: vars(space.empty).update(
+        unused=vars(space.full).pop("unused")
     ),
     "another class": lambda space: setattr(space.other, "__class__", space.Base),
     "a closed-over number": lambda space: space.set_both(space.closed(0)[1], 3.0),

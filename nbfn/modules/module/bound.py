@@ -268,6 +268,8 @@ class Bound(Members, library=True):
           AssignmentError: a variable is missing, or has another shape or dtype; nothing is assigned
             then.
         """
+        if not isinstance(snapshot, Snapshot):
+            raise TypeError(f"expected what bound.snapshot() returned; found {snapshot!r}")
         store, scope = self._bound_store("restore"), self._scope("restore")
         tree = {**scope.tree(), "": store.rng_variables()}
         target = dict(leaves(tree))

@@ -60,6 +60,11 @@ class Members(Template, library=True):
 
         Implements: Flax Module lifecycle, section "Compact Modules".
         """
+        if not callable(init_fn):
+            raise TypeError(
+                f"the parameter {name!r} of {type(self).__name__} needs an initializer, a function "
+                f"of a key; found {init_fn!r}"
+            )
         if self._life.scope is None and self._is_inspected():
             return Absent(f"The parameter {name!r} of {type(self).__name__}")
         scope = self._declares("params", name)

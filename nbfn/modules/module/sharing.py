@@ -29,6 +29,8 @@ def share_scope(module: Any, other: Any) -> None:
     Implements: Flax Linen, ``nn.share_scope``.
     """
     for each in (module, other):
+        if not hasattr(each, "_life"):
+            raise TypeError(f"nn.share_scope shares the variables of modules; found {each!r}")
         if each._life.scope is None:
             raise UnboundModuleError(
                 f"nn.share_scope needs modules with variables, but {each!r} is unbound. Call it in "

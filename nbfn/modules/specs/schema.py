@@ -125,6 +125,8 @@ class Schema:
 
     def from_json(self, text: str | bytes) -> dict[str, Any]:
         """Returns the values of all fields, given a JSON object."""
+        if not isinstance(text, (str, bytes, bytearray)):
+            raise SpecError(f"{self._owner.__qualname__}: expected JSON as text; found {text!r}")
         try:
             return self._values(self.model.model_validate_json(text))
         except pydantic.ValidationError as error:

@@ -7,7 +7,13 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Self, dataclass_transform
 
-from nbfn.modules.errors import FrozenSpecError, SpecFieldError, did_you_mean, show_names
+from nbfn.modules.errors import (
+    FrozenSpecError,
+    SpecError,
+    SpecFieldError,
+    did_you_mean,
+    show_names,
+)
 from nbfn.modules.specs.definition import check_definition, isolate_defaults, signature
 from nbfn.modules.specs.json_form import SPECS
 from nbfn.modules.specs.schema import Schema, core_schema_of
@@ -73,6 +79,8 @@ class Spec(Mapping[str, Any]):
     @classmethod
     def from_superset(cls, values: Mapping[str, Any]) -> Self:
         """Returns a spec from a mapping that may contain other items, which are ignored."""
+        if not isinstance(values, Mapping):
+            raise SpecError(f"{cls.__qualname__}: expected a mapping of fields; found {values!r}")
         return cls(**{name: values[name] for name in cls.__schema__.names if name in values})
 
     def as_dict(self) -> dict[str, Any]:

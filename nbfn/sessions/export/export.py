@@ -222,6 +222,9 @@ def _check_options(signatures: Any, time_limit: Any, keep_process: Any) -> None:
         raise ExportError(
             f"signatures is {shorten(repr(signatures))}; expected a dict of what to export by name"
         )
+    for name in signatures or ():
+        if not (isinstance(name, str) and name):
+            raise ExportError(f"a signature is named {name!r}; expected a name, such as 'predict'")
     for name, seconds in (("time_limit", time_limit), ("keep_process", keep_process)):
         if not isinstance(seconds, int | float) or not (seconds > 0 or name == "keep_process"):
             raise ExportError(

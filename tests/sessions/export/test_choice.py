@@ -144,6 +144,13 @@ def test_a_trace_without_inputs_beside_others_is_left_out_and_told(notebook, tmp
     assert list(found) == ["total"]
 
 
+@pytest.mark.parametrize("name", ["", 3])
+def test_a_signature_has_a_name(notebook, tmp_path, name) -> None:
+    f = nbfn.function(lambda x: x * 2.0)
+    with raises(ExportError):
+        nbfn.export(tmp_path / "model", signatures={name: f})
+
+
 def test_two_signatures_of_one_name_are_refused(notebook, tmp_path) -> None:
     run(notebook, "@nbfn.function\ndef f(x, n=1): return x\n@nbfn.function\ndef f_n_2(x): return x")
     run(notebook, "f(tf.ones([1])); f(tf.ones([1]), 2); f_n_2(tf.ones([1]))")
