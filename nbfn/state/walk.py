@@ -18,6 +18,7 @@ import weakref
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Mapping
 from types import (
+    CodeType,
     FunctionType,
     GetSetDescriptorType,
     MemberDescriptorType,
@@ -68,7 +69,7 @@ from nbfn.state.values.introspection import (
     without_descriptor,
 )
 from nbfn.state.values.random_numbers import is_drawn_from
-from nbfn.state.values.referents import HOLDERS, given_to, leads, names_in
+from nbfn.state.values.referents import HOLDERS, WRAPPED, given_to, leads, names_in
 from nbfn.state.values.settings import (
     Settings,
     config_checks,
@@ -255,7 +256,8 @@ class Walk:
         found = list(leads(value, fetch))
         if found and self._is_new("leads", id(value)):
             for text, lead in found:
-                self._visit(Source("attribute", name + text, route + text), lead, lead())
+                at = Source("attribute", name + text.removeprefix(WRAPPED), route + text)
+                self._visit(at, lead, lead())
 
     def _items_of(
         self, name: str, route: str, value: Any, items: Iterable[Any], fetch: Fetch
@@ -292,9 +294,12 @@ class Walk:
             self._probe_code(name, route, each)
         if any(self._graph_time.runs(each.__code__) for each in functions):
             return
-        if is_a(value, MethodType):
-            owner = name.rpartition(".")[0] or "self"
-            self.follow(owner, f"{route}.__self__", value.__self__, self._fetch_of(value.__self__))
+        owner = value.__self__ if is_a(value, MethodType) else None
+        if is_a(value, _tensorflow.Function):
+            owner = _tensorflow.method_owner(value)
+        if owner is not None:
+            named = name.rpartition(".")[0] or "self"
+            self.follow(named, f"{route}.__self__", owner, self._fetch_of(owner))
         for i, each in enumerate(functions):
             if self._is_new("code", id(each)):
                 self._functions_left -= 1
@@ -650,20 +655,33 @@ def state_of(
             methods count where they are called. User classes are then equal if they were defined
             again with the same code; a trace may depend on the class object, by ``isinstance``.
     """
+    codes = tuple(each.__code__ for _, value in values for each in unwrapped(value))
+    before = wanted = attributes | _named_before.get(codes, frozenset())
     for _ in range(_MAX_ROUNDS):  # until the code found names no new attributes
-        builder = Walk(attributes, graph_time, classes)
+        walk = Walk(wanted, graph_time, classes)
         for name, value in values:
             # Such as `self` of a dict's method, whose items nothing else fingerprints.
             if is_content(value) and not is_immutable(value):
-                builder._visit(Source("argument", name, name), builder._fetch_of(value), value)
+                walk._visit(Source("argument", name, name), walk._fetch_of(value), value)
             else:
-                builder.follow(name, name, value, builder._fetch_of(value))
-        builder.walk()
-        if builder.named <= attributes:
+                walk.follow(name, name, value, walk._fetch_of(value))
+        walk.walk()
+        named = walk.named | attributes
+        if wanted is before and not before <= named:
+            wanted = attributes  # what the code no longer reads must not be compared
+        elif named <= wanted:
             break
-        attributes |= builder.named
-    builder.guards.group_checks()
-    return builder.guards
+        else:
+            wanted |= named
+    _named_before[codes] = wanted
+    while len(_named_before) > _MAX_FUNCTIONS:
+        _named_before.pop(next(iter(_named_before)), None)
+    walk.guards.group_checks()
+    return walk.guards
+
+
+_named_before: dict[tuple[CodeType, ...], frozenset[Named]] = {}
+"""The attributes that code was found to read: a walk that begins with them takes one round."""
 
 
 def _loggers_and_libraries(function: FunctionType) -> tuple[frozenset[str], frozenset[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import keras
@@ -185,6 +186,47 @@ def test_a_changed_value(setup: str, call: str, change: str) -> None:
     hits = traced.hits
     traced(x)
     assert traced.hits == hits + 1
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        "part.loss",
+        "part.step",
+        "part",
+        "nbfn.function(part.loss)",
+        "nbfn.function(nbfn.function(part.loss))",
+        "nbfn.function(part.step)",
+        "nbfn.function(part)",
+        "nbfn.function(functools.partial(Part.loss, part))",
+        "functools.partial(part.loss, by=1.0)",
+        "functools.partial(part.step)",
+        "staticmethod(part.loss)",
+        "{'loss': nbfn.function(part.loss)}['loss']",
+        "functools.partial(lambda losses: losses[0](), [part.loss])",
+    ],
+)
+def test_a_method_that_is_wrapped_and_called(loss: str) -> None:
+    space: dict[str, Any] = {"tf": tf, "nbfn": nbfn, "functools": functools, "__name__": "__main__"}
+    exec(METHODS, space)
+    exec(f"loss = {loss}\ndef eager(x): return x * loss()", space)
+    traced, x = nbfn.function(space["eager"], autograph=False), tf.constant(2.0)
+    assert float(traced(x)) == 4.0
+    space["part"].rate = 5.0
+    assert float(traced(x)) == 10.0
+    traced(x)
+    assert len(traced.traces) == 2
+
+
+METHODS = """
+class Part:
+    def __init__(self): self.rate = 2.0
+    def loss(self, by=1.0): return tf.constant(self.rate * by)
+    @nbfn.function(autograph=False)
+    def step(self): return tf.constant(self.rate)
+    def __call__(self): return tf.constant(self.rate)
+part = Part()
+"""
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ import numpy as np
 from nbfn.code import is_user_module
 from nbfn.state.values.fingerprints import ABSENT, is_immutable
 from nbfn.state.values.introspection import Fetch, own_attributes
-from nbfn.state.values.unwrapping import PARTIALS, unwrapped
+from nbfn.state.values.unwrapping import PARTIALS, WRAPPERS, inside, unwrapped
 
 HOLDERS = (SimpleNamespace, argparse.Namespace, threading.local)
 """Classes whose instances have user-defined attributes."""
@@ -58,9 +58,19 @@ def _bound_to(method: Any) -> Any:
     return ABSENT if isinstance(method.__self__, ModuleType) else method.__self__
 
 
+WRAPPED = ".__wrapped__"
+
+
+def _inside(wrapper: Any) -> Any:
+    """Returns the object or bound method in a wrapper, whose own fingerprint covers a function."""
+    found = inside(wrapper)
+    return ABSENT if found is None or isinstance(found, FunctionType) else found
+
+
 _LEADS: tuple[tuple[tuple[type, ...], str, Callable[[Any], Any]], ...] = (
     ((MappingProxyType, *_VIEWS), ".mapping", _behind),
     ((weakref.ref,), "()", weakref.ref.__call__),
+    (WRAPPERS, WRAPPED, _inside),
     (PARTIALS, ".args", lambda partial: partial.args),
     (PARTIALS, ".keywords", lambda partial: partial.keywords),
     ((ContextVar,), ".get()", _in_context),

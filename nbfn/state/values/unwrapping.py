@@ -17,6 +17,20 @@ from nbfn.state.values.introspection import own_attributes
 
 _MAX_WRAPPERS = 50
 PARTIALS = (functools.partial, functools.partialmethod)
+WRAPPERS = (
+    *(*PARTIALS, staticmethod, classmethod, functools._lru_cache_wrapper),
+    _tensorflow.Function,
+)
+"""Classes of objects that call another one."""
+
+
+def inside(wrapper: Any) -> Any:
+    """Returns what a wrapper or a bound method calls; None if it calls nothing."""
+    if is_a(wrapper, PARTIALS):
+        return wrapper.func
+    if is_a(wrapper, _tensorflow.Function):
+        return getattr(wrapper, "python_function", None)
+    return wrapper.__wrapped__ if is_a(wrapper, functools._lru_cache_wrapper) else wrapper.__func__
 
 
 def unwrapped(function: Any) -> Iterator[FunctionType]:
@@ -30,14 +44,8 @@ def unwrapped(function: Any) -> Iterator[FunctionType]:
             function = _decorated(function) if inner is None and not is_users else inner
             if function is None:
                 return
-        elif is_a(function, PARTIALS):
-            function = function.func
-        elif is_a(function, _tensorflow.Function):
-            function = getattr(function, "python_function", None)
-        elif is_a(function, (MethodType, staticmethod, classmethod)):
-            function = function.__func__
-        elif is_a(function, functools._lru_cache_wrapper):
-            function = function.__wrapped__
+        elif is_a(function, (MethodType, *WRAPPERS)):
+            function = inside(function)
         else:
             function = own_attributes(function).get("__wrapped__")
             if function is None:
