@@ -30,6 +30,8 @@ from nbfn.state.values.introspection import (
 )
 
 Look = Callable[[], bool]
+_FEW = 4
+"""As many checks as take no longer by themselves than in a column."""
 
 
 class IdentityCheck(NamedTuple):
@@ -57,6 +59,9 @@ def in_columns(checks: Iterable[IdentityCheck]) -> tuple[list[Look], list[Identi
     for check in checks:
         columns[_column_of(check)].append(check)
     left = columns.pop(None, [])
+    for column in (_of_closures, _of_functions, _of_names):
+        if 0 < len(columns.get(column, ())) < _FEW:
+            left += columns.pop(column)
     return [look for column, inside in columns.items() for look in column(inside)], left
 
 

@@ -84,7 +84,7 @@ def checks_in(space: Any) -> list[IdentityCheck]:
     for builtins in ({"len"}, {"sum", "len"}):
         probe = functools.partial(hides_none, names, frozenset(builtins))
         found.append(IdentityCheck(probe, True))
-    return found
+    return 2 * found  # no column is for a few checks
 
 
 def reorder(space: Any) -> None:
