@@ -160,7 +160,9 @@ class Walk:
                 self._items_of(name, route, value, items, fetch)
             functions = [] if items is not None else list(unwrapped(value))
             if functions:
-                self._functions(name, route, value, functions)
+                self._functions(name, route, functions)
+            if not any(self._graph_time.runs(each.__code__) for each in functions):
+                self._owner_of(name, route, value)
             if not functions or is_decorator_object(value):
                 self._attributes_of(name, route, value, fetch)
                 self._settings_of(name, route, value)
@@ -259,6 +261,15 @@ class Walk:
                 at = Source("attribute", name + text.removeprefix(WRAPPED), route + text)
                 self._visit(at, lead, lead())
 
+    def _owner_of(self, name: str, route: str, value: Any) -> None:
+        """Follows the object whose method a value is."""
+        owner = value.__self__ if is_a(value, MethodType) else None
+        if is_a(value, _tensorflow.Function):
+            owner = _tensorflow.method_owner(value)
+        if owner is not None:
+            named = name.rpartition(".")[0] or "self"
+            self.follow(named, f"{route}.__self__", owner, self._fetch_of(owner))
+
     def _items_of(
         self, name: str, route: str, value: Any, items: Iterable[Any], fetch: Fetch
     ) -> None:
@@ -288,18 +299,12 @@ class Walk:
 
     # Code -------------------------------------------------------------------------------
 
-    def _functions(self, name: str, route: str, value: Any, functions: list[FunctionType]) -> None:
+    def _functions(self, name: str, route: str, functions: list[FunctionType]) -> None:
         """Visits what a user function leads to, and what is bound to its arguments."""
         for each in functions:
             self._probe_code(name, route, each)
         if any(self._graph_time.runs(each.__code__) for each in functions):
             return
-        owner = value.__self__ if is_a(value, MethodType) else None
-        if is_a(value, _tensorflow.Function):
-            owner = _tensorflow.method_owner(value)
-        if owner is not None:
-            named = name.rpartition(".")[0] or "self"
-            self.follow(named, f"{route}.__self__", owner, self._fetch_of(owner))
         for i, each in enumerate(functions):
             if self._is_new("code", id(each)):
                 self._functions_left -= 1

@@ -131,6 +131,11 @@ lazy, weights = Lazy(), Weights()
             "scale.rate = 5.0",
         ),
         (
+            "layer = keras.layers.LeakyReLU(0.5); slope = nbfn.function(layer.call)",
+            "slope(-x)",
+            "layer.negative_slope = 0.25",
+        ),
+        (
             "p = functools.partial(max, 1.0); p.rate = 2.0",
             "x * p.rate",
             "p.rate = 5.0",
