@@ -7,6 +7,8 @@ import gc
 import math
 import warnings
 import weakref
+from collections.abc import Callable
+from contextvars import ContextVar
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -429,6 +431,12 @@ def test_what_a_partial_among_the_arguments_binds_is_guarded() -> None:
     assert float(f(tf.constant(5.0), {"scaled": part})) == 15.0
 
 
+def in_a_context(part: Any) -> ContextVar[Any]:
+    held = ContextVar[Any]("held")
+    held.set(part)
+    return held
+
+
 def test_an_argument_with_slots_and_without_weak_references() -> None:
     class Params:
         __slots__ = ("scale",)
@@ -440,6 +448,22 @@ def test_an_argument_with_slots_and_without_weak_references() -> None:
     params.scale = 4.0
     assert float(f(tf.constant(3.0), params)) == 12.0
     assert str(f.retraces[0].causes[0]) == "attribute `y.scale` was 2.0, is 4.0"
+
+
+@pytest.mark.parametrize("holds", [lambda part: {"a": part}.values(), in_a_context])
+def test_an_argument_that_shows_what_another_holds(holds: Callable[[Any], Any]) -> None:
+    class Part:
+        scale = 2.0
+
+    part = Part()
+
+    def scaled(x: Any, held: Any) -> Any:
+        return x * (held.get() if isinstance(held, ContextVar) else next(iter(held))).scale
+
+    f, held = nbfn.function(scaled), holds(part)
+    assert float(f(tf.constant(3.0), held)) == 6.0
+    part.scale = 4.0
+    assert float(f(tf.constant(3.0), held)) == 12.0
 
 
 @pytest.mark.parametrize("kind", ["object", "class", "function", "module"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,8 @@ import tensorflow as tf
 
 _HEAP_TYPE = 1 << 9
 """The flag of classes that are made by a ``class`` statement (CPython)."""
+_HOLDING = frozenset(map(type, ({}.keys(), {}.values(), {}.items()))) | {ContextVar}
+"""Python's own classes whose objects show what others hold."""
 
 
 @dataclass(frozen=True)
@@ -158,10 +161,12 @@ def objects(function_type: Any) -> Iterator[tuple[str, Any]]:
 def _is_object(value: Any) -> bool:
     """Returns whether a value is an object that TensorFlow takes for a plain one.
 
-    It does so with objects that support no weak references: those with ``__slots__``.
+    It does so with objects that support no weak references: those with ``__slots__``, views of
+    dictionaries and context variables.
     """
-    is_python_class = bool(type(value).__flags__ & _HEAP_TYPE)
-    return is_python_class and not type(value).__weakrefoffset__
+    kind = type(value)
+    is_python_class = bool(kind.__flags__ & _HEAP_TYPE)
+    return (is_python_class and not kind.__weakrefoffset__) or kind in _HOLDING
 
 
 def by_reference(concrete: Any) -> list[Callable[[], Any]]:
