@@ -144,7 +144,7 @@ def test_a_cell_says_it_in_one_line(place: Place) -> None:
     assert again == "Out[0]: 1"
 
 
-def test_a_tensorflow_that_fails_is_told_with_its_error(place: Place, broken: Path) -> None:
+def test_a_tensorflow_that_fails_is_reported_with_its_error(place: Place, broken: Path) -> None:
     why = "(ImportError: libcudart.so.12: cannot open shared object file)"
     (message,) = errors_of(place, "nbfn.function(abs)")
     assert message.startswith(f"nbfn needs TensorFlow, and `import tensorflow` fails {why}")
@@ -156,7 +156,7 @@ def test_a_tensorflow_that_fails_is_told_with_its_error(place: Place, broken: Pa
     assert "(TypeError: Descriptors cannot" in errors_of(place, "nbfn.function(abs)")[0]
 
 
-def test_what_else_is_missing_is_told_as_it_is(place: Place) -> None:
+def test_what_else_is_missing_is_reported_as_it_is(place: Place) -> None:
     code = """
 import sys, nbfn
 sys.modules["nbfn.views.report"] = None

@@ -124,11 +124,11 @@ def test_hooks_run_what_lint_runs() -> None:
         assert shutil.which(str(ROOT / program)) is not None, program
 
 
-def test_each_target_is_told() -> None:
+def test_each_target_is_reported() -> None:
     """CONTRIBUTING.md has one command for each task."""
-    told = set(re.findall(r"^\$ make ([\w-]+)", (ROOT / "CONTRIBUTING.md").read_text(), re.M))
+    reported = set(re.findall(r"^\$ make ([\w-]+)", (ROOT / "CONTRIBUTING.md").read_text(), re.M))
     parts = {"lab", "unit", "front-test", "environments-test", "notebooks-test", "clean"}
-    assert told | parts == TARGETS
+    assert reported | parts == TARGETS
 
 
 def test_what_tests_import_is_installed_for_them() -> None:

@@ -15,7 +15,7 @@ import itertools
 import logging
 import sys
 import weakref
-from collections import defaultdict, deque
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Collection, Iterable, Mapping
 from types import (
     CodeType,
@@ -661,7 +661,7 @@ def state_of(
             again with the same code; a trace may depend on the class object, by ``isinstance``.
     """
     codes = tuple(each.__code__ for _, value in values for each in unwrapped(value))
-    before = wanted = attributes | _named_before.get(codes, frozenset())
+    before = wanted = attributes | (_named_before.get(codes, frozenset()) if codes else frozenset())
     for _ in range(_MAX_ROUNDS):  # until the code found names no new attributes
         walk = Walk(wanted, graph_time, classes)
         for name, value in values:
@@ -679,13 +679,13 @@ def state_of(
         else:
             wanted |= named
     _named_before[codes] = wanted
-    while len(_named_before) > _MAX_FUNCTIONS:
-        _named_before.pop(next(iter(_named_before)), None)
+    if len(_named_before) > _MAX_FUNCTIONS:
+        _named_before.popitem(last=False)
     walk.guards.group_checks()
     return walk.guards
 
 
-_named_before: dict[tuple[CodeType, ...], frozenset[Named]] = {}
+_named_before: OrderedDict[tuple[CodeType, ...], frozenset[Named]] = OrderedDict()
 """The attributes that code was found to read: a walk that begins with them takes one round."""
 
 

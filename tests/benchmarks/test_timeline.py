@@ -31,9 +31,9 @@ def functions(request: pytest.FixtureRequest) -> list[Any]:
     return made
 
 
-@pytest.mark.parametrize("told", [False, True], ids=["noted", "noted and told"])
+@pytest.mark.parametrize("reported", [False, True], ids=["noted", "noted and reported"])
 @pytest.mark.benchmark(group="a run of a cell with one call")
-def test_run(benchmark: Any, monkeypatch: Any, functions: list[Any], told: bool) -> None:
+def test_run(benchmark: Any, monkeypatch: Any, functions: list[Any], reported: bool) -> None:
     runs, one = Timeline(), tf.ones([1])
     monkeypatch.setattr("nbfn.sessions.feed.runs", runs)
     feed = Feed()
@@ -43,7 +43,7 @@ def test_run(benchmark: Any, monkeypatch: Any, functions: list[Any], told: bool)
         runs.begin(Cell("cell", 1))
         functions[0](one, 0)
         runs.end("done")
-        if told:
+        if reported:
             feed.flush()
 
     for _ in range(MAX_RUNS + 10):

@@ -141,7 +141,7 @@ class Server:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         self.url = f"http://127.0.0.1:{port}"
-        # Else each page asks whether JupyterLab is to be built anew, which starts Node each time.
+        # Else each page asks whether JupyterLab is to be built again, which starts Node each time.
         settings = home / "config" / "labconfig" / "page_config.json"
         settings.parent.mkdir(parents=True, exist_ok=True)
         settings.write_text(json.dumps({"buildAvailable": False, "buildCheck": False}))

@@ -69,7 +69,7 @@ def test_a_cell_is_marked_as_traced_and_plain_again(lab) -> None:
     button = lab.cell(0).locator('[data-command="nbfn:toggle-traced"]')
     button.click()
     lab.expect_source(0, f"%%tf_function\n{body}")
-    # The button is drawn anew, and has no ears until then.
+    # The button is drawn again, and has no ears until then.
     expect(button).to_have_attribute("aria-pressed", "true")
     expect(button).to_have_attribute("title", re.compile("remove %%tf_function"))
     button.click()

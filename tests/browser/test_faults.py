@@ -181,7 +181,7 @@ def test_a_kernel_that_holds_everything_up_is_shown_as_soon_as_it_can_answer(lab
     expect(lab.panel).to_contain_text(EMPTY)
 
 
-def test_a_kernel_that_is_restarted_in_mid_run_is_shown_anew(lab) -> None:
+def test_a_kernel_that_is_restarted_in_mid_run_is_shown_again(lab) -> None:
     lab.open("restarted.ipynb", SETUP, LONG)
     lab.run(0)
     lab.start(1)

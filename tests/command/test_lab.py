@@ -58,7 +58,7 @@ def test_a_notebook_that_is_not_there_is_refused_in_one_line(tmp_path: Path) -> 
     )
 
 
-def test_what_is_not_installed_is_told(tmp_path: Path) -> None:
+def test_what_is_not_installed_is_reported(tmp_path: Path) -> None:
     # Packages that cannot be found any more, as after an uninstallation.
     (tmp_path / "sitecustomize.py").write_text(
         "import importlib.util as u\nfind, gone = u.find_spec, ('jupyterlab', 'nbclient')\n"

@@ -80,10 +80,10 @@ def test_of_a_dropped_function_everything_is_kept_and_of_an_evicted_trace_nothin
     known = Known()
     functions = {id: row(id) for id in ("function-1", "function-2")}
     traces = {"trace-1": trace("trace-1", "function-1"), "trace-2": trace("trace-2", "function-2")}
-    told = {"put": {}, "removed": {}, "totals": {}, "tensorflow": "2.21"}
-    known.take(told | {"put": {"functions": functions, "traces": traces}})
+    reported = {"put": {}, "removed": {}, "totals": {}, "tensorflow": "2.21"}
+    known.take(reported | {"put": {"functions": functions, "traces": traces}})
     removed = {"functions": ["function-1"], "traces": ["trace-1", "trace-2"]}
-    known.take(told | {"removed": removed})
+    known.take(reported | {"removed": removed})
     assert [each.id for each in known.now.functions.values()] == ["function-2"]
     assert [each.id for each in known.functions] == ["function-1", "function-2"]
     assert list(known.state.traces) == ["trace-1"]

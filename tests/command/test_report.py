@@ -12,9 +12,9 @@ from tests.harness.html import Page
 from tests.harness.rows import trace
 
 
-def record(**told: object) -> NotebookRun:
+def record(**reported: object) -> NotebookRun:
     made = NotebookRun(Path("a.ipynb"), "python3", cells=[NotebookCell(1, "x = 1", 1)])
-    made.known.take({"put": {}, "removed": {}, "totals": {}, "tensorflow": "2.21"} | told)
+    made.known.take({"put": {}, "removed": {}, "totals": {}, "tensorflow": "2.21"} | reported)
     return made
 
 

@@ -282,7 +282,7 @@ def test_what_cannot_be_carried_out_is_refused_in_one_line(
         assert out == ""
 
 
-def test_a_kernel_without_nbfn_is_told_what_to_install(tmp_path: Path) -> None:
+def test_a_kernel_without_nbfn_is_an_error_with_what_to_install(tmp_path: Path) -> None:
     write(tmp_path / "good.ipynb", "x = 1", kernel="bare")
     spec = tmp_path / "share/kernels/bare"
     spec.mkdir(parents=True)

@@ -59,13 +59,13 @@ def blocks(text: str) -> list[Block]:
 def shown_by(shell: Any, code: str) -> str:
     """What a cell prints, displays, warns of and raises, as text."""
     shell._showtraceback = lambda *_: None
-    with warnings.catch_warnings(record=True) as told, capture_output(display=True) as captured:
+    with warnings.catch_warnings(record=True) as reported, capture_output(display=True) as captured:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", NbfnWarning)
         result = shell.run_cell(code, store_history=True)
     parts = [re.sub(r"^Out\[\d+\]:[ \n]", "", captured.stdout, flags=re.MULTILINE)]
     parts += [each.data.get("text/plain", "") for each in captured.outputs]
-    parts += [f"NbfnWarning: {each.message}" for each in told]
+    parts += [f"NbfnWarning: {each.message}" for each in reported]
     error = result.error_before_exec or result.error_in_exec
     if error is not None:
         parts.append(f"{type(error).__name__}: {error}")

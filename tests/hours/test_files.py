@@ -162,7 +162,7 @@ print(f"{float(spread):.4f}")
         ],
     ),
     Hour(
-        "texts, vocabularies and lookup tables, adapted anew",
+        "texts, vocabularies and lookup tables, adapted again",
         cells={
             "imports": IMPORTS,
             "texts": 'texts = tf.constant(["a cat sat", "a dog ran", "the cat ran"])',

@@ -324,7 +324,7 @@ print(f"{float(around(x)):.4f}")
         ],
     ),
     Hour(
-        "data sets as arguments, made again and mapped anew",
+        "data sets as arguments, made again and mapped again",
         cells={
             "imports": IMPORTS,
             "data": DATA,

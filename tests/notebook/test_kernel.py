@@ -132,7 +132,7 @@ def test_what_a_page_asks_does_not_wait_for_cells_that_send_patches(
     while kernel.received("beside")["type"] != "patch":
         pass
     kernel.send("comm_msg", subshell, comm_id="beside", data={"type": "request_snapshot"})
-    # Long enough for any machine; the cell goes on until it is told to end.
+    # Long enough for any machine; the cell goes on until it is interrupted.
     soon = itertools.takewhile(lambda _: time.monotonic() < end, itertools.count())
     end = time.monotonic() + 60
     try:

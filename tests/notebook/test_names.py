@@ -1,4 +1,4 @@
-"""What is called the same in the notebook is told apart in every view."""
+"""What is called the same in the notebook is distinguished in every view."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_functions_of_one_name_are_called_as_the_notebook_calls_them(alone, shel
     assert listed() == {first.id: "twice_named"}
 
 
-def test_a_capture_that_no_name_leads_to_is_told_from_its_namesake(alone, shell) -> None:
+def test_a_capture_that_no_name_leads_to_is_distinguished_from_its_namesake(alone, shell) -> None:
     shell.run_cell("%load_ext nbfn\nimport nbfn, tensorflow as tf", store_history=True)
     shell.run_cell(
         "def maker():\n"

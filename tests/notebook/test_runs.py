@@ -61,7 +61,7 @@ def test_a_cell_within_a_cell_is_a_part_of_it(ran) -> None:
     assert run.python > 0.05
 
 
-def test_an_interrupted_cell_is_told_so(ran) -> None:
+def test_an_interrupted_cell_is_shown_as_interrupted(ran) -> None:
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     run = ran("import time; time.sleep(60)")

@@ -52,7 +52,9 @@ def test_it_marks_now_and_then_and_at_the_end(monkeypatch: pytest.MonkeyPatch) -
     assert done[-2:] == ["flush", "mark"]
 
 
-def test_a_failure_is_told_once_and_the_next_look_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_is_reported_once_and_the_next_look_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     flushed = []
 
     def fail_twice() -> None:
@@ -87,15 +89,15 @@ def test_it_waits_for_a_feed_that_another_thread_imports(monkeypatch: pytest.Mon
 def test_it_shows_what_is_under_way_and_takes_it_away_at_the_end() -> None:
     row = protocol.WorkRecord(id="1", kind="loop", name="epochs", sentence="epochs", seconds=1)
     shown: list[tuple[str, ...]] = []
-    told: list[protocol.Patch] = []
+    reported: list[protocol.Patch] = []
     ticker = Ticker(lambda: {"1": row}, lambda rows: shown.append(tuple(each.id for each in rows)))
-    feed().subscribe(told.append)  # type: ignore[arg-type]
+    feed().subscribe(reported.append)  # type: ignore[arg-type]
     ticker.start()
-    until(lambda: len(told) > 1)
+    until(lambda: len(reported) > 1)
     ticker.stop()
-    feed().unsubscribe(told.append)  # type: ignore[arg-type]
+    feed().unsubscribe(reported.append)  # type: ignore[arg-type]
     assert shown[0] == ("1",)
     assert shown[-1] == ()
-    patches = [each for each in told if each.type == "patch"]
+    patches = [each for each in reported if each.type == "patch"]
     assert patches[0].put.work == {"1": row}
     assert patches[-1].removed.work == ["1"]

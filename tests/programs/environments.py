@@ -181,7 +181,7 @@ class Version:
 
     Attributes:
         name: What it is called on the command line.
-        package: The package that it is a version of; its version is told at the end.
+        package: The package that it is a version of; its version is reported at the end.
         wanted: What is installed besides nbfn's dependencies, or in place of them.
         python: The version of Python.
         tests: What pytest runs.
@@ -243,7 +243,7 @@ def versions(names: Sequence[str]) -> int:
     """Tests versions, all or those of these names, and says at the end what ran.
 
     Returns:
-        1 if tests failed in one, else 0; a version that could not be made is only told.
+        1 if tests failed in one, else 0; a version that could not be made is only reported.
     """
     known = {each.name: each for each in VERSIONS}
     unknown = [name for name in names if name not in known]

@@ -184,7 +184,7 @@ def verdicts(
 ) -> list[Verdict]:
     """Compares the cells of two plain runs and one under the magic.
 
-    A name that differs is told of in the cell that made it differ, and not in those after it.
+    A name that differs is reported in the cell that made it differ, and not in those after it.
     """
     found = []
     unstable: set[str] = set()

@@ -105,7 +105,7 @@ def write(root: Path, version: str) -> None:
 
 
 def build(root: Path) -> tuple[Path, Path]:
-    """Builds the front end, the wheel and the sdist anew, into ``dist``.
+    """Builds the front end, the wheel and the sdist again, into ``dist``.
 
     Returns:
         The wheel and the sdist.

@@ -25,15 +25,15 @@ def table(results: Mapping[str, Any], packages: Sequence[str] = ("tensorflow", "
 
     Args:
         results: What pytest-benchmark writes as JSON.
-        packages: Whose versions are told.
+        packages: Whose versions are reported.
     """
     rows = [row for group in _groups(results) for row in _rows(*group)]
-    told = ", ".join(f"{name} {version(name)}" for name in packages)
+    reported = ", ".join(f"{name} {version(name)}" for name in packages)
     processors = results["machine_info"].get("cpu", {}).get("count")
     return "\n".join(
         [
             f"The best of many measurements in one run with Python {platform.python_version()}, "
-            f"{told}, on {processors} cores of {platform.machine()}. The ratio is what counts; "
+            f"{reported}, on {processors} cores of {platform.machine()}. The ratio is what counts; "
             "below 1.00 it is faster than what it is compared with.",
             "",
             "| what | with | time | ratio |",
@@ -59,8 +59,8 @@ def _rows(group: str, best: Mapping[str, float]) -> Iterator[tuple[str, str, str
         return
     ordered = {base: best[base], **best}
     for number, (way, seconds) in enumerate(ordered.items()):
-        is_told = way != base and best[base] >= SHORTEST
-        ratio = f"{seconds / best[base]:.2f}" if is_told else ""
+        is_reported = way != base and best[base] >= SHORTEST
+        ratio = f"{seconds / best[base]:.2f}" if is_reported else ""
         yield ("" if number else group, way, _duration(seconds), ratio)
 
 

@@ -1,4 +1,4 @@
-"""What takes long is told as records, once a second."""
+"""What takes long is reported as records, once a second."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_short_work_is_not_worth_a_word(here, clock) -> None:
     assert sentences(here) == []
 
 
-def test_it_is_told_anew_once_a_second(here, clock) -> None:
+def test_it_is_reported_again_once_a_second(here, clock) -> None:
     with working(Work("loop", "epochs", "steps", total=40, started=clock.now)) as work:
         clock.now += 2
         work.done = 10

@@ -88,7 +88,7 @@ def test_a_checkpoint_of_plain_tensorflow_is_restored(notebook, tmp_path) -> Non
     assert notebook["weight"].numpy() == 7.0
 
 
-def test_what_it_does_not_have_is_kept_and_told(full, tmp_path) -> None:
+def test_what_it_does_not_have_is_kept_and_reported(full, tmp_path) -> None:
     nbfn.save(tmp_path / "run")
     full["new"] = tf.Variable(5.0)
     full["agent"].policy.assign([1.0])

@@ -186,7 +186,7 @@ def test_imports_definitions_and_other_languages() -> None:
     assert assigners == {"np": "1", "f": "2", "C": "3"}
 
 
-def test_of_many_cells_and_changes_some_are_told() -> None:
+def test_of_many_cells_and_changes_some_are_reported() -> None:
     names = [f"x{i}" for i in range(5)]
     notebook = Notebook("\n".join(f"{name} = 0" for name in names), f"y = {'+'.join(names)}")
     for i in range(20):

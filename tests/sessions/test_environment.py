@@ -1,4 +1,4 @@
-"""What the feed is told of models and devices by the kernel's main thread."""
+"""What the feed knows of models and devices from the kernel's main thread."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def names() -> dict[str, list[str]]:
     }
 
 
-def test_models_are_told_and_taken_out_again() -> None:
+def test_models_are_reported_and_taken_out_again() -> None:
     spec = nn.Sequential([nn.Dense(2)])
     held: dict[str, Any] = {"spec": spec, "rate": 0.1}
     update_environment(Session(held).named())
@@ -54,7 +54,7 @@ def test_models_are_told_and_taken_out_again() -> None:
     assert set(feed().snapshot().state.models) == {"net"}
 
 
-def test_devices_are_told_once_there_is_a_trace() -> None:
+def test_devices_are_reported_once_there_is_a_trace() -> None:
     f = nbfn.function(lambda x: x + 1.0)
     f(tf.ones([1]))
     update_environment([])
@@ -101,7 +101,7 @@ def test_the_tree_of_a_model_is_sent_while_it_is_looked_at() -> None:
     feed().unsubscribe(messages.append)
 
 
-def test_values_are_read_while_somebody_looks_and_told_when_they_change() -> None:
+def test_values_are_read_while_somebody_looks_and_reported_when_they_change() -> None:
     rate = tf.Variable([1.0, 3.0])
     named = Session({"rate": rate}).named()
     update_environment(named)

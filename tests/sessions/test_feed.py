@@ -102,7 +102,7 @@ def test_a_retrace_is_sent_with_cause_and_remedy(feed) -> None:
     assert row["trace"] in client.state["traces"]
 
 
-def test_a_client_that_has_failed_gets_everything_anew_and_the_others_go_on(feed) -> None:
+def test_a_client_that_has_failed_gets_everything_again_and_the_others_go_on(feed) -> None:
     got: list[protocol.Snapshot | protocol.Patch] = []
 
     def fail_once(message: protocol.Snapshot | protocol.Patch) -> None:

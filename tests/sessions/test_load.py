@@ -101,7 +101,7 @@ def test_python_values_choose_a_graph_and_tables_answer(notebook_model) -> None:
     assert len(look.traces) == 2
 
 
-def test_a_call_that_no_graph_serves_is_told_in_a_line(notebook_model) -> None:
+def test_a_call_that_no_graph_serves_is_reported_in_a_line(notebook_model) -> None:
     loaded = nbfn.load(notebook_model)
     with raises(SavedCallError):
         loaded["predict"](tf.ones([2, 5]))
@@ -365,7 +365,7 @@ def no_variables(path: Path) -> None:
         no_variables,
     ],
 )
-def test_what_cannot_be_loaded_is_told_in_a_line(tmp_path, make) -> None:
+def test_what_cannot_be_loaded_is_reported_in_a_line(tmp_path, make) -> None:
     make(tmp_path / "model")
     with raises(LoadError) as error:
         nbfn.load(tmp_path / "model")

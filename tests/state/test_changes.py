@@ -278,7 +278,7 @@ def test_steps_that_set_names_in_turn_make_no_traces() -> None:
     assert len(trainer.train.traces) + len(trainer.test.traces) <= 3
 
 
-def test_what_each_trace_stores_anew_makes_no_traces() -> None:
+def test_what_each_trace_stores_again_makes_no_traces() -> None:
     class Shapes:
         last, shape = None, None
 

@@ -41,7 +41,7 @@ def test_code_that_does_something_else_has_another_digest(old: str, new: str) ->
     assert digest(first) == digest(again)
 
 
-def test_defaults_and_kinds_of_arguments_are_told_apart() -> None:
+def test_defaults_and_kinds_of_arguments_are_distinguished() -> None:
     codes = [code_of(f"def h({a}): return b") for a in ("a, b", "a, *, b", "a, b, /", "a, *b")]
     assert len({digest(each) for each in codes}) == 4
 

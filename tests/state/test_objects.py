@@ -20,7 +20,7 @@ from tests.harness.messages import warns
 ONE = tf.constant(1.0)
 
 
-def test_places_of_one_name_are_told_apart() -> None:
+def test_places_of_one_name_are_distinguished() -> None:
     def make(k: float) -> Any:
         def h(x: Any) -> Any:
             return x * k

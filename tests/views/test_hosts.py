@@ -79,7 +79,7 @@ def test_a_kernel_without_pages_says_the_same_in_html_and_text(replies: list[Rep
         assert "x: float32[2]" in output["data"][form]
 
 
-def test_colab_is_told_what_draws_a_widget(kernel: Kernel, replies: list[Reply]) -> None:
+def test_colab_gets_what_draws_a_widget(kernel: Kernel, replies: list[Reply]) -> None:
     kernel.run('sys.modules["google.colab.output"] = colab')
     try:
         outputs = displayed([kernel.run(cell) for cell in CELLS])

@@ -58,10 +58,10 @@ def test_a_graph_has_a_widget_and_the_oldest_of_many_ends(monkeypatch) -> None:
     page = Outline("a page").record()
     beside = graph_widget(record, page)
     assert (beside.view, protocol.Page.model_validate(beside.page)) == ("page", page)
-    told: list[Any] = []
-    monkeypatch.setattr(type(third), "send", lambda self, content: told.append(content["type"]))
+    reported: list[Any] = []
+    monkeypatch.setattr(type(third), "send", lambda self, content: reported.append(content["type"]))
     third._handle_custom_msg({"type": "request_snapshot"}, [])
-    assert told == []
+    assert reported == []
 
 
 def test_who_has_missed_something_asks_and_gets_it(sent) -> None:

@@ -35,7 +35,7 @@ def on_replicas() -> dict[str, Any]:
     for each in (f, tf.function(step)):
         v.assign([1.0, 2.0])
         results.append([numbers(one, each, x) for _ in range(3)] + [numbers(one, each, x, 3)])
-    told = f.calls, f.hits, len(f.traces)
+    reported = f.calls, f.hits, len(f.traces)
     causes = [cause.sentence for each in f.retraces for cause in each.causes]
     captures = [capture.name for capture in f.captures]
     f.evict(f.traces[0])
@@ -48,7 +48,7 @@ def on_replicas() -> dict[str, Any]:
     outer(x)
     return {
         "results": results,
-        "told": told,
+        "reported": reported,
         "causes": causes,
         "captures": captures,
         "after": after,
@@ -67,7 +67,7 @@ def replicas(on_two_devices) -> dict[str, Any]:
 def test_calls_on_replicas_are_counted_and_explained(replicas: dict[str, Any]) -> None:
     ours, theirs = replicas["results"]
     assert ours == theirs
-    assert replicas["told"] == (4, 2, 2)
+    assert replicas["reported"] == (4, 2, 2)
     assert replicas["causes"] == ["`n`: Python value was 2, is 3"]
     assert "define the function with reduce_retracing=True" in replicas["remedy"]
     assert replicas["after"] == (5, 2, 2)

@@ -334,7 +334,7 @@ def test_bad_input_is_refused_by_name() -> None:
 
 
 def test_an_interrupt_leaves_functions_traced(monkeypatch) -> None:
-    """One that comes as soon as TensorFlow has been told to run functions eagerly."""
+    """One that comes as soon as TensorFlow has been set to run functions eagerly."""
     switch = tf.config.run_functions_eagerly
 
     def interrupted(run_eagerly: bool) -> None:

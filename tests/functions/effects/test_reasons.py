@@ -252,7 +252,7 @@ def helper(z):
     notebook(setup, "y = helper(x)\nprint(count)")
 
 
-def test_draws_of_the_cell_are_told_by_the_trace(notebook) -> None:
+def test_draws_of_the_cell_are_reported_by_the_trace(notebook) -> None:
     cell = "tf.random.set_seed(3)\ny = tf.nn.dropout(x, 0.5)\nz = x + 1.0"
     lines = notebook("", cell)["step"].lines
     assert (lines[3], lines[4]) == ("draws random numbers", "graph")

@@ -50,7 +50,7 @@ def found(function: Any, times: Times) -> GraphTimes:
     return graph_times(graph_of(function.traces[-1]), times)
 
 
-def test_each_operation_that_ran_is_told_once_with_its_executions(f, x) -> None:
+def test_each_operation_that_ran_is_reported_once_with_its_executions(f, x) -> None:
     run = f.run(x, metadata=True)
     ran = {each.name: each for each in run.times.operations}
     assert all(each.seconds > 0 for each in ran.values())
@@ -97,7 +97,7 @@ def test_a_time_belongs_to_the_operation_and_to_those_that_call_it(f, x) -> None
     )
 
 
-def test_what_was_fused_is_told_where_it_ran(f, x) -> None:
+def test_what_was_fused_is_reported_where_it_ran(f, x) -> None:
     known = found(f, f.run(x, metadata=True).times)
     fused = known.times["", "Relu"]
     assert any("Fused" in each for each in fused.ran_as)
@@ -164,7 +164,7 @@ def test_on_another_device_its_own_time_counts_and_not_that_of_launching(f, x) -
     ]
 
 
-def test_kernels_of_a_device_are_told_apart_from_the_host(f) -> None:
+def test_kernels_of_a_device_are_distinguished_from_the_host(f) -> None:
     trace = profiling.trace_events_pb2.Trace()
     trace.devices[1].name = "/host:CPU"
     trace.devices[2].name = "/device:GPU:0"
@@ -180,9 +180,9 @@ def test_kernels_of_a_device_are_told_apart_from_the_host(f) -> None:
 
 
 def test_without_the_session_the_public_profiler_tells_the_same(f, x, monkeypatch) -> None:
-    told = {each.name for each in f.run(x, metadata=True).times.operations}
+    reported = {each.name for each in f.run(x, metadata=True).times.operations}
     monkeypatch.setattr(profiling, "_pywrap_profiler", None)
-    assert {each.name for each in f.run(x, metadata=True).times.operations} == told
+    assert {each.name for each in f.run(x, metadata=True).times.operations} == reported
     monkeypatch.setattr(profiling, "xplane_pb2", None)
     with warns(nbfn.NbfnWarning):
         run = f.run(x, metadata=True)

@@ -17,9 +17,9 @@ def test_a_recursion_that_a_tensor_would_end_is_refused_in_one_sentence(capfd: A
             return n * factorial(n - 1)
         return tf.constant(1)
 
-    with raises(RecursionError) as told:
+    with raises(RecursionError) as reported:
         factorial(tf.constant(5))
-    assert isinstance(told.value, nbfn.NbfnError)
+    assert isinstance(reported.value, nbfn.NbfnError)
     assert "AutoGraph could not transform" not in capfd.readouterr().err
     assert (factorial.calls, factorial.traces) == (0, ())
     assert factorial(5).numpy() == 120
@@ -40,7 +40,7 @@ def test_a_recursion_that_python_ends_goes_on_as_in_tensorflow() -> None:
     assert made(nbfn.function)(tf.constant(1.0)).numpy() == expected.numpy() == 3.0
 
 
-def test_a_recursion_that_a_number_ends_is_told_to_loop_and_not_to_relax() -> None:
+def test_the_remedy_of_a_recursion_that_a_number_ends_is_a_loop() -> None:
     @nbfn.function
     def power(x: Any, n: int) -> Any:
         return x if n == 0 else 2 * power(x, n - 1)

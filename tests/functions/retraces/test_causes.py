@@ -1,4 +1,4 @@
-"""Every cause of a trace or a retrace is told by its own code, with old, new, and what to do."""
+"""Each cause of a trace or a retrace has a code of its own, with old, new, and what to do."""
 
 from __future__ import annotations
 
@@ -106,8 +106,8 @@ def test_the_one_part_that_differs(
 def test_every_difference_of_a_leaf_and_of_all_leaves() -> None:
     f = nbfn.function(lambda x, y: 1)
     twice(f, (tf.ones([2]), 1), (tf.ones([3], tf.int32), "a"))
-    told = [(cause.code, cause.path) for cause in f.retraces[-1].causes]
-    assert told == [("dtype", "x"), ("shape", "x"), ("python_type", "y")]
+    reported = [(cause.code, cause.path) for cause in f.retraces[-1].causes]
+    assert reported == [("dtype", "x"), ("shape", "x"), ("python_type", "y")]
 
 
 def test_two_strategies_of_one_class() -> None:
@@ -221,7 +221,7 @@ def test_xla_compiles_again_without_a_trace() -> None:
     assert (f.calls, f.hits) == (5, 4)
 
 
-def test_every_nearest_trace_and_every_difference_is_told() -> None:
+def test_every_nearest_trace_and_every_difference_is_reported() -> None:
     f = nbfn.function(lambda a, b: 1)
     twice(f, (1, tf.ones([2])), (2, tf.ones([3])), (1, tf.ones([3])))
     assert f.retraces[-1].nearest == (1, 2)

@@ -18,7 +18,7 @@ def named(function, *calls: dict) -> Cause:
     return cause
 
 
-def test_a_drift_of_values_is_told_from_a_single_change() -> None:
+def test_a_drift_of_values_is_distinguished_from_a_single_change() -> None:
     cause = named(lambda step: 0, *({"step": n} for n in range(4)))
     assert "4 different values so far: 0, 1, 2, 3" in cause.sentence
 
@@ -186,7 +186,7 @@ def test_long_values_are_shown_where_they_differ() -> None:
     assert len(cause.sentence) < 100
 
 
-def test_of_many_differences_the_first_are_told() -> None:
+def test_of_many_differences_the_first_are_reported() -> None:
     f = nbfn.function(lambda values: tf.constant(sum(values)))
     f(tuple(range(1000)))
     f(tuple(range(1, 1001)))

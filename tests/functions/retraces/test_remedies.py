@@ -221,7 +221,7 @@ def test_code_names_nothing_that_the_caller_does_not_have() -> None:
     assert trainer.train.retraces[-1].remedy.code is None
 
 
-def test_not_a_number_is_told_as_such() -> None:
+def test_not_a_number_is_reported_as_such() -> None:
     f = nbfn.function(lambda x, n: x * n)
     f(tf.constant(1.0), 1.0)
     f(tf.constant(1.0), float("nan"))

@@ -240,7 +240,7 @@ for n in range(8):
     assert notebook("", cell)["step"].lines[4] == "graph"
 
 
-def test_a_number_of_a_range_may_be_bound_anew(notebook) -> None:
+def test_a_number_of_a_range_may_be_bound_again(notebook) -> None:
     notebook("s = tf.constant(0.0)", "for i in range(6):\n    s = s + 1.0\n    i = s * 2.0")
 
 

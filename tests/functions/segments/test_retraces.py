@@ -1,4 +1,4 @@
-"""What is told of the retraces of a cell in segments that runs again and again."""
+"""What is reported of a cell's retraces, in segments, that runs again and again."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def test_a_model_made_again_is_one_cause_and_needs_no_remedy(run) -> None:
     ]
     retraces = run("step.retraces").result
     assert [retrace.remedy for retrace in retraces] == [None]
-    told = "".join(map(repr, retraces))
-    assert [word for word in INTERNAL if word in told] == []
+    reported = "".join(map(repr, retraces))
+    assert [word for word in INTERNAL if word in reported] == []
     assert "tf.Variable" not in shown
 
 

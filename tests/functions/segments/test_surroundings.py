@@ -96,7 +96,7 @@ def test_an_exception_in_the_middle_keeps_earlier_names(ready, refused, shell, r
     assert shell.user_ns["w"].shape == (2,)
 
 
-def test_variables_that_the_cell_makes_are_made_anew(ready, shell) -> None:
+def test_variables_that_the_cell_makes_are_made_again(ready, shell) -> None:
     cell = "%%tf_function step\nv = tf.Variable(x)\nv.assign_add(x)\ny = v * 2.0\nprint('made')"
     seen = []
     for _ in range(4):

@@ -81,15 +81,15 @@ def test_another_dtype_runs_as_before() -> None:
         mean(tf.ones([3, 2]), scale)
     mean(tf.ones([4, 2]), 0.3)
     mean.relax()
-    told = mean.explain(np.ones([5, 2]), 0.5)
-    assert [cause.code for cause in told.causes] == ["dtype"]
-    assert "relax" not in str(told)
+    reported = mean.explain(np.ones([5, 2]), 0.5)
+    assert [cause.code for cause in reported.causes] == ["dtype"]
+    assert "relax" not in str(reported)
     assert mean(np.ones([5, 2]), 0.5).dtype == tf.float64
     assert [cause.code for cause in mean.retraces[-1].causes] == ["dtype"]
     hits = mean.hits
     mean(tf.ones([9, 2]), 0.75)
     assert mean.hits == hits + 1
-    # A number that no float32 holds is another kind of argument, and is told as one.
+    # A number that no float32 holds is another kind of argument, and is reported as one.
     assert [c.code for c in mean.explain(tf.ones([3, 2]), 2**40 + 1).causes] == ["python_type"]
 
 
@@ -142,7 +142,7 @@ CODES = (
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("code", CODES)
-def test_what_is_told_of_a_size_works_when_it_is_written(code: str, size: str) -> None:
+def test_what_is_reported_of_a_size_works_when_it_is_written(code: str, size: str) -> None:
     text = f"@nbfn.function\ndef f(x, k=1):\n    return {code.replace('{}', size)}\n"
 
     def defined(text: str) -> Any:
@@ -157,9 +157,9 @@ def test_what_is_told_of_a_size_works_when_it_is_written(code: str, size: str) -
     try:
         f.relax()
     except nbfn.NbfnError as error:
-        told = re.search(r"Write (.*) in place of `(.*)`, which is not known", str(error))
-        assert told is not None, str(error)  # noqa: PT017
-        text = text.replace(told[2], told[1])
+        reported = re.search(r"Write (.*) in place of `(.*)`, which is not known", str(error))
+        assert reported is not None, str(error)  # noqa: PT017
+        text = text.replace(reported[2], reported[1])
         f = defined(text)
         [f(tf.ones([n])) for n in (2, 4)]
         f.relax()

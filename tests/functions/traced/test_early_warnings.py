@@ -1,4 +1,4 @@
-"""What costs users time is told in time, once, at their line; and what is meant is not told."""
+"""What costs users time is reported in time, once, at their line; and what is meant is not."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ONE = tf.constant(1.0)
 
 
 @pytest.fixture(autouse=True)
-def told() -> Iterator[list[str]]:
+def reported() -> Iterator[list[str]]:
     """The warnings of nbfn's that a test gives rise to."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", nbfn.NbfnWarning)
@@ -181,28 +181,28 @@ def calls_a_base(x: Any) -> Any:
         (helped, "`appends` calls log.append()"),
     ],
 )
-def test_a_side_effect_is_told_with_the_first_trace_and_once(
-    function: Any, said: str, told: Any
+def test_a_side_effect_is_reported_with_the_first_trace_and_once(
+    function: Any, said: str, reported: Any
 ) -> None:
     f = nbfn.function(function)
     f(ONE)
-    (text,) = told
+    (text,) = reported
     assert text.startswith(f"`{function.__name__}` does this only while it is traced:\n  line ")
     assert said in text
     f(ONE)
     f(tf.ones([2]))
-    assert len(list(told)) == 1
+    assert len(list(reported)) == 1
 
 
-def test_a_print_is_told_when_a_call_first_goes_without(told: Any) -> None:
+def test_a_print_is_reported_when_a_call_first_goes_without(reported: Any) -> None:
     f = nbfn.function(prints)
     f(ONE)
-    assert list(told) == []
+    assert list(reported) == []
     f(tf.ones([2]))
-    assert list(told) == []
+    assert list(reported) == []
     for _ in range(2):
         f(ONE)
-    (text,) = told
+    (text,) = reported
     assert "prints; tf.print writes at each call" in text
 
 
@@ -264,53 +264,53 @@ def keeps(x: Any) -> Any:
         *(says_that_it_is_traced, sets_a_rate, calls_a_penalized_model, names_by_numbers),
     ],
 )
-def test_what_is_meant_is_not_told(function: Any, told: Any) -> None:
+def test_what_is_meant_is_not_reported(function: Any, reported: Any) -> None:
     f = nbfn.function(function)
     for _ in range(2):
         f(ONE)
-    assert list(told) == []
+    assert list(reported) == []
 
 
 MODEL = Model()
 
 
-def test_a_method_knows_the_methods_of_its_object(told: Any) -> None:
+def test_a_method_knows_the_methods_of_its_object(reported: Any) -> None:
     MODEL.creates(ONE)
-    assert list(told) == []
+    assert list(reported) == []
 
 
-def test_a_failure_to_look_is_told_and_breaks_no_call(told: Any, monkeypatch: Any) -> None:
+def test_a_failure_to_look_is_reported_and_breaks_no_call(reported: Any, monkeypatch: Any) -> None:
     def fail(*_: Any) -> None:
         raise RuntimeError("no")
 
     monkeypatch.setattr(early_warnings, "remarks", fail)
     again = FunctionType(prints.__code__.replace(), globals(), "prints")
     assert float(nbfn.function(again)(ONE)) == 1.0
-    (text,) = told
+    (text,) = reported
     assert "could not look for what `prints` does only while traced" in text
 
 
-def test_five_retraces_in_ten_calls(told: Any) -> None:
+def test_five_retraces_in_ten_calls(reported: Any) -> None:
     f = nbfn.function(lambda x: x, max_traces=None)
     for size in range(6):
-        assert list(told) == []
+        assert list(reported) == []
         f(tf.ones([size]))
-    (text,) = told
+    (text,) = reported
     assert "has retraced 5 times in 6 calls; 5 of them share a cause: `x`: shape was" in text
     for size in range(6, 12):
         f(tf.ones([size]))
-    assert len(list(told)) == 1
+    assert len(list(reported)) == 1
 
 
-def test_few_retraces_in_many_calls_are_not_told(told: Any) -> None:
+def test_few_retraces_in_many_calls_are_not_reported(reported: Any) -> None:
     f = nbfn.function(lambda x: x)
     for size in range(8):
         for _ in range(4):
             f(tf.ones([size]))
-    assert list(told) == []
+    assert list(reported) == []
 
 
-def test_few_retraces_of_several_instances_are_not_told(told: Any) -> None:
+def test_few_retraces_of_several_instances_are_not_reported(reported: Any) -> None:
     class Model:
         @nbfn.function
         def step(self, x: Any) -> Any:
@@ -321,40 +321,40 @@ def test_few_retraces_of_several_instances_are_not_told(told: Any) -> None:
         for model, often in calls.items():
             for _ in range(often):
                 model.step(tf.ones([size]))
-    assert list(told) == []
+    assert list(reported) == []
 
 
-def test_a_number_that_goes_on_changing_is_told_however_slowly(told: Any) -> None:
+def test_a_number_that_goes_on_changing_is_reported_however_slowly(reported: Any) -> None:
     f = nbfn.function(lambda x, step: x)
     f.known_as = "f"
     for step in range(6):
         for _ in range(10):
             f(ONE, step)
-    (text,) = told
+    (text,) = reported
     assert "`step`: Python value was 4, is 5" in text
     assert text.endswith(": f.relax()")
 
 
-def test_functions_made_in_a_loop(told: Any) -> None:
+def test_functions_made_in_a_loop(reported: Any) -> None:
     for n in range(5):
         made = nbfn.function(lambda x: x + n)  # noqa: B023
         made(ONE)
-    (text,) = told
+    (text,) = reported
     assert "was made 3 times, and each was traced and called once. Make it once, above" in text
     assert made.traces[0].cause.sentence == (
         "first call of a new function object with the same code (5 made so far)"
     )
 
 
-def test_functions_that_are_made_anew_and_used_are_not_told(told: Any) -> None:
+def test_functions_that_are_made_again_and_used_are_not_reported(reported: Any) -> None:
     for n in range(5):
         made = nbfn.function(lambda x: x + n)  # noqa: B023
         made(ONE)
         made(ONE)
-    assert list(told) == []
+    assert list(reported) == []
 
 
-def test_what_runs_at_each_call_is_not_told(told: list[str]) -> None:
+def test_what_runs_at_each_call_is_not_reported(reported: list[str]) -> None:
     pull = nbfn.function(lambda it: next(it))
     data = iter(tf.data.Dataset.range(5))
     assert [int(pull(data)) for _ in range(2)] == [0, 1]
@@ -368,29 +368,29 @@ def test_what_runs_at_each_call_is_not_told(told: list[str]) -> None:
         return x * mask
 
     filled(ONE)
-    assert list(told) == []
+    assert list(reported) == []
 
 
 BIG = np.ones([300, 10_000], "float32")
 
 
-def test_a_large_constant_is_told_and_mended_by_what_is_told(told: Any) -> None:
+def test_a_large_constant_is_reported_and_mended_by_what_is_reported(reported: Any) -> None:
     space: dict[str, Any] = {"tf": tf, "BIG": BIG, "__name__": "__main__"}
     code = "def f(x, k): return tf.reduce_sum(BIG @ x) * k"
     exec(code, space)
     f = nbfn.function(space["f"])
     for k in (1.0, 2.0):
         f(tf.ones([10_000, 1]), k)
-    (text,) = told
+    (text,) = reported
     assert "`BIG` as a constant of 12 MB, which each trace copies" in text
     assert "BIG = tf.Variable(BIG)," in text
     exec("BIG = tf.Variable(BIG)", space)
     exec(code, space)
     nbfn.function(space["f"])(tf.ones([10_000, 1]), 1.0)
-    assert len(list(told)) == 1
+    assert len(list(reported)) == 1
 
 
-def test_draws_that_come_out_equal(told: Any) -> None:
+def test_draws_that_come_out_equal(reported: Any) -> None:
     tf.random.set_seed(3)
 
     @nbfn.function
@@ -403,7 +403,7 @@ def test_draws_that_come_out_equal(told: Any) -> None:
 
     outside, inside = equal()
     assert outside == inside
-    (text,) = told
+    (text,) = reported
     first = equal.python_function.__code__.co_firstlineno
     assert f"lines {first + 2} and {first + 5}: 2 draws with the same seed are equal" in text
 
@@ -423,7 +423,7 @@ def test_draws_that_come_out_equal(told: Any) -> None:
         return tf.random.uniform([]) if x > 0 else -tf.random.uniform([])
 
     chosen(ONE)
-    assert len(list(told)) == 1
+    assert len(list(reported)) == 1
 
 
 LIBRARY = """
@@ -484,17 +484,17 @@ class Link:
 
 
 def test_what_a_library_does_with_a_tensor_that_it_is_given_is_its_own(
-    library: Any, told: Any
+    library: Any, reported: Any
 ) -> None:
     link = Link(library.Mapper())
     link.sent(tf.ones([2]))
-    assert list(told) == []
+    assert list(reported) == []
     link.keeps(tf.ones([2]))
-    (text,) = told
+    (text,) = reported
     assert "stores into `self`; return the value, or use a tf.Variable" in text
 
 
-def test_draws_inside_one_call_of_a_library_are_its_own(library: Any, told: Any) -> None:
+def test_draws_inside_one_call_of_a_library_are_its_own(library: Any, reported: Any) -> None:
     tf.random.set_seed(3)
 
     @nbfn.function
@@ -502,7 +502,7 @@ def test_draws_inside_one_call_of_a_library_are_its_own(library: Any, told: Any)
         return library.chain()
 
     sampled()
-    assert list(told) == []
+    assert list(reported) == []
 
     @nbfn.function
     def apart() -> Any:
@@ -514,7 +514,7 @@ def test_draws_inside_one_call_of_a_library_are_its_own(library: Any, told: Any)
 
     outside, inside = apart()
     assert outside == inside
-    (text,) = told
+    (text,) = reported
     first = apart.python_function.__code__.co_firstlineno
     assert f"lines {first + 2} and {first + 5}: 2 draws with the same seed are equal" in text
 
@@ -523,10 +523,10 @@ def test_draws_inside_one_call_of_a_library_are_its_own(library: Any, told: Any)
         return [tf.random.uniform([], seed=5) for _ in range(2)]
 
     repeated()
-    assert len(list(told)) == 2
+    assert len(list(reported)) == 2
 
 
-def test_a_device_that_is_not_there(told: Any) -> None:
+def test_a_device_that_is_not_there(reported: Any) -> None:
     @nbfn.function
     def placed(x: Any) -> Any:
         with tf.device("GPU:7"):
@@ -535,7 +535,7 @@ def test_a_device_that_is_not_there(told: Any) -> None:
             return y * 2
 
     placed(ONE)
-    (text,) = told
+    (text,) = reported
     line = placed.python_function.__code__.co_firstlineno + 3
     assert f"line {line}: the device GPU:7 is requested but does not exist" in text
     assert "Available: CPU:0" in text
@@ -557,14 +557,16 @@ def limited(iterable: Any) -> Any:
 
 
 @pytest.mark.parametrize("bar", [Bar, limited])
-def test_a_progress_bar_around_a_data_set_is_told_before_it_hangs(bar: Any, told: Any) -> None:
+def test_a_progress_bar_around_a_data_set_is_reported_before_it_hangs(
+    bar: Any, reported: Any
+) -> None:
     seen: list[int] = []
 
     @nbfn.function
     def summed(data: Any) -> Any:
         total = tf.constant(0, tf.int64)
         for each in bar(data):
-            seen.append(len(list(told)))
+            seen.append(len(list(reported)))
             total += each
         return total
 
@@ -572,11 +574,11 @@ def test_a_progress_bar_around_a_data_set_is_told_before_it_hangs(bar: Any, told
     assert seen == [1, 1, 1]
     line = summed.python_function.__code__.co_firstlineno + 3
     assert f"line {line}: `bar` iterates in Python over `data`, which never ends" in next(
-        iter(told)
+        iter(reported)
     )
 
 
-def test_loops_over_data_that_end_are_not_told(told: Any) -> None:
+def test_loops_over_data_that_end_are_not_reported(reported: Any) -> None:
     @nbfn.function
     def summed(data: Any) -> Any:
         total = tf.constant(0, tf.int64)
@@ -589,4 +591,4 @@ def test_loops_over_data_that_end_are_not_told(told: Any) -> None:
         return total
 
     assert int(summed(tf.data.Dataset.range(5))) == 21
-    assert list(told) == []
+    assert list(reported) == []

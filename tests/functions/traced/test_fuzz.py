@@ -55,7 +55,7 @@ def dense(leaf: Any) -> Any:
     if isinstance(leaf, int):
         return tf.constant(leaf) // 2 * 1000 + leaf
     if isinstance(leaf, float):
-        # Eager tf.constant gives a cached 0.0 for -0.0; that of an array is made anew.
+        # Eager tf.constant gives a cached 0.0 for -0.0; that of an array is made again.
         return 1.0 / tf.constant(np.array(leaf, np.float32))
     return tf.convert_to_tensor(leaf)
 

@@ -194,8 +194,8 @@ def test_set_before_or_after_the_extension_is_loaded() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=600
     )
     assert ended.returncode == 0, ended.stderr
-    told = [line for line in ended.stdout.splitlines() if line.startswith("[")]
-    assert told == ["[3.0, 3.0] 3 2"] * cells.count(USE)
+    reported = [line for line in ended.stdout.splitlines() if line.startswith("[")]
+    assert reported == ["[3.0, 3.0] 3 2"] * cells.count(USE)
 
 
 def test_the_annotations_are_the_users() -> None:

@@ -231,7 +231,7 @@ def test_threads_begin_states_of_their_own() -> None:
     assert [losses[n] for n in range(4)] == [pytest.approx(each, rel=1e-4) for each in expected]
 
 
-def test_traces_of_code_that_was_written_anew_are_freed() -> None:
+def test_traces_of_code_that_was_written_again_are_freed() -> None:
     space: dict[str, Any] = {"__name__": "__main__", "tf": tf}
     exec("def helper(x):\n    return x * 0.0\ndef f(x):\n    return helper(x)", space)
     f = nbfn.function(space["f"], max_traces=None)

@@ -19,19 +19,19 @@ def two_scopes() -> list[str]:
         v.assign_add(1.0)
         return tf.add(x, 1.0) * v
 
-    told = []
+    reported = []
     for device in ("CPU:0", "CPU:1", "CPU:0", "CPU:1"):
         with tf.device(device):
             x = tf.constant(1.0)
-            told.append(f"{float(f(x))} {f(x).device[-5:]}")
-    told.append(f"{len(f.traces)} {f.hits} {f.retraces[0].causes[0]}")
+            reported.append(f"{float(f(x))} {f(x).device[-5:]}")
+    reported.append(f"{len(f.traces)} {f.hits} {f.retraces[0].causes[0]}")
     for trace in f.traces:
         added = [op for op in trace.graph.get_operations() if op.type == "AddV2"]
-        told.append(str({op.device[-5:] for op in added}))
+        reported.append(str({op.device[-5:] for op in added}))
     with tf.device("CPU:1"):
         placement = f.run(x).placement
         return [
-            *told,
+            *reported,
             str(f.explain(x)),
             str("CPU:1" in placement.devices),
             *map(str, placement.copies),

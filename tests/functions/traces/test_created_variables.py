@@ -86,7 +86,7 @@ KERAS = tuple(map(int, keras.__version__.split(".")[:2]))
 REFUSALS = 1 if KERAS >= (3, 16) else 2
 
 
-def test_slots_of_an_optimizer_are_made_by_what_is_told() -> None:
+def test_slots_of_an_optimizer_are_made_by_what_is_reported() -> None:
     space: dict[str, Any] = {"__name__": "__main__", "tf": tf, "nbfn": nbfn}
     (space["model_1"], space["opt_1"]), (space["model_2"], space["opt_2"]) = _new(), _new()
     linecache.cache["a_cell"] = (len(STEP), None, STEP.splitlines(keepends=True), "a_cell")
@@ -119,8 +119,8 @@ def test_slots_in_a_branch_that_the_first_call_did_not_take() -> None:
 
     trainer = Trainer()
     trainer.step(tf.ones([4, 3]), False)
-    told = r" self\.opt\.build\(self\.model\.trainable_variables\)$"
-    with pytest.raises(VariableCreationError, match=told):
+    reported = r" self\.opt\.build\(self\.model\.trainable_variables\)$"
+    with pytest.raises(VariableCreationError, match=reported):
         trainer.step(tf.ones([4, 3]), True)
     trainer = Trainer()
     trainer.opt.build(trainer.model.trainable_variables)

@@ -56,7 +56,7 @@ def test_a_layer_inside_of_another_has_no_name_of_that() -> None:
     assert names(part=outer.part) == ["part/kernel", "part/bias"]
 
 
-def test_several_of_one_name_are_told_apart() -> None:
+def test_several_of_one_name_are_distinguished() -> None:
     class Twins(keras.layers.Layer):
         def __init__(self) -> None:
             super().__init__()

@@ -158,7 +158,7 @@ def test_a_run_with_the_integers_that_it_counts(gate, hit) -> None:
         assert again.identity == seen.identity
 
 
-def test_two_calls_are_told_apart() -> None:
+def test_two_calls_are_distinguished() -> None:
     first, second = Gate(), Gate()
     gates = iter([first, second])
 

@@ -26,7 +26,7 @@ def noisy(x: Any) -> Any:
     return tf.cast(x, tf.float64) + np.random.normal()
 
 
-def test_numpys_random_numbers_in_map_are_told_once() -> None:
+def test_numpys_random_numbers_in_map_are_reported_once() -> None:
     line = noisy.__code__.co_firstlineno + 1
     with warns(nbfn.NbfnWarning) as warned:
         noise = list(tf.data.Dataset.range(3).map(noisy))
@@ -38,7 +38,7 @@ def test_numpys_random_numbers_in_map_are_told_once() -> None:
             pass
 
 
-def test_what_runs_for_each_element_is_not_told() -> None:
+def test_what_runs_for_each_element_is_not_reported() -> None:
     def drawn(x: Any) -> Any:
         return tf.cast(x, tf.float32) + tf.random.uniform([])
 
@@ -51,7 +51,7 @@ def test_what_runs_for_each_element_is_not_told() -> None:
             assert len(set(map(float, tf.data.Dataset.range(3).map(function)))) == 3
 
 
-def test_inside_of_a_traced_function_it_is_told_with_that() -> None:
+def test_inside_of_a_traced_function_it_is_reported_with_that() -> None:
     @nbfn.function
     def summed(n: Any) -> Any:
         data = tf.data.Dataset.range(n).map(lambda x: tf.cast(x, tf.float64) * np.random.rand())
@@ -60,6 +60,6 @@ def test_inside_of_a_traced_function_it_is_told_with_that() -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", nbfn.NbfnWarning)
         summed(tf.constant(3, tf.int64))
-    told = [str(w.message) for w in caught if w.category is nbfn.NbfnWarning]
-    assert len(told) == 1
-    assert told[0].startswith("`summed` does this only while it is traced")
+    reported = [str(w.message) for w in caught if w.category is nbfn.NbfnWarning]
+    assert len(reported) == 1
+    assert reported[0].startswith("`summed` does this only while it is traced")

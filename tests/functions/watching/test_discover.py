@@ -159,7 +159,7 @@ def test_the_session_lists_it(discovering) -> None:
     def listed_step(x):
         return x * weight
 
-    feed = Feed(limits={})  # other tests may have left more functions than a page is told of
+    feed = Feed(limits={})  # other tests may have left more functions than a page shows
     listed_step(tf.ones([1]))
     feed.flush()
     rows = [row for row in feed.snapshot().state.functions.values() if row.name == "listed_step"]

@@ -25,7 +25,7 @@ def watched(code: str, **names: Any) -> tuple[dict[str, Any], Any, Any]:
     return space, function, observer
 
 
-def test_a_changed_global_is_told_once_for_each_value() -> None:
+def test_a_changed_global_is_reported_once_for_each_value() -> None:
     space, f, observer = watched("def f(x):\n    return x * rate", rate=2.0)
     f(ONE)
     f(ONE)
@@ -52,7 +52,7 @@ def test_a_retrace_of_tensorflow_is_not_put_down_to_state() -> None:
 
 
 @pytest.mark.filterwarnings("error")
-def test_what_a_trace_changes_itself_is_not_told() -> None:
+def test_what_a_trace_changes_itself_is_not_reported() -> None:
     code = (
         "def f(x):\n"
         "    made.append(1)\n"

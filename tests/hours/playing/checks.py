@@ -181,7 +181,7 @@ def too_long(where: str, text: str) -> Iterator[str]:
 
 
 def wrong_retraces(retraces: list[dict[str, Any]], changes: int) -> Iterator[tuple[str, str]]:
-    """What is wrong with how retraces are told, by kind of check.
+    """What is wrong with how retraces are reported, by kind of check.
 
     Args:
         retraces: The retraces.

@@ -21,7 +21,7 @@ class Expected:
         because: The causes of these retraces, each sentence once; ``…`` stands for anything.
         remedy: A text of one of their remedies.
         warns: A text of the warnings that nbfn gives; None for none.
-        stale: The cells that are told to be run again; None for those before without what ran.
+        stale: The cells that are shown as to be run again; None for those before without what ran.
         raises: The type of the error that the last cell ends in; of two, that of plain Python and
             that of nbfn.
         known: Faults that this action shows. It fails if it does not show them any more.

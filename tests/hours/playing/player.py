@@ -247,7 +247,7 @@ class _Player:
             return
         found = set(self.state["stale"]) - {"beside"}
         for cell in sorted(found ^ self.stale):
-            what = "is told to be run again" if cell in found else "is not told to be run again"
+            what = "is shown as to be run again" if cell in found else "is not shown as such"
             self._find(f"stale {cell}", f"{cell} {what}: {self.state['dependencies'][:300]}")
 
     # The end ----------------------------------------------------------------------------

@@ -19,7 +19,7 @@ import numpy as np
 import tensorflow as tf
 
 MOST = 40
-"""Number of elements of an array that are told one by one; of all others only sums are told."""
+"""Number of elements of an array that are shown one by one; of all others only sums are."""
 
 
 def prepare(*, with_nbfn: bool) -> None:

@@ -96,7 +96,7 @@ def test_names_of_flax_for_the_same_things() -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "told"),
+    ("make", "reported"),
     [
         (lambda: nn.Dense(3, kernel_init=nn.zeros_init()), "kernel_initializer="),
         (lambda: nn.Dense(3, bias_init=nn.zeros_init()), "bias_initializer="),
@@ -109,8 +109,8 @@ def test_names_of_flax_for_the_same_things() -> None:
         (lambda: nn.Conv2D(3, 3, feature_group_count=3), "groups="),
     ],
 )
-def test_a_keyword_of_flax_names_that_of_keras(make: Any, told: str) -> None:
-    with pytest.raises(nn.ArgumentError, match=rf" {re.escape(told)}"):
+def test_a_keyword_of_flax_names_that_of_keras(make: Any, reported: str) -> None:
+    with pytest.raises(nn.ArgumentError, match=rf" {re.escape(reported)}"):
         make()
 
 

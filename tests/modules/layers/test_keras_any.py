@@ -110,7 +110,7 @@ def test_names_that_the_user_has_chosen_stay() -> None:
     assert variables["params"].keys() == {"block_2", "block_1", "dense"}
 
 
-def test_duplicate_names_inside_a_layer_are_told_apart() -> None:
+def test_duplicate_names_inside_a_layer_are_distinguished() -> None:
     class Twins(keras.layers.Layer):
         def build(self, shape):
             self.a = self.add_weight(shape=(1,), name="same")

@@ -174,7 +174,7 @@ def test_dropout_draws_from_its_stream() -> None:
 
 
 @pytest.mark.parametrize("traced", [False, True])
-def test_bound_dropout_draws_anew_in_each_call(traced: bool) -> None:
+def test_bound_dropout_draws_again_in_each_call(traced: bool) -> None:
     bound = nn.Dropout(0.5).bind({}, rngs={"dropout": nn.key(0)})
     x = tf.ones([100])
 

@@ -312,7 +312,7 @@ def test_a_bound_module_keeps_the_children_of_its_compact_methods() -> None:
     made.clear()
     tf.debugging.assert_equal(bound(x), y)
     bound(x, n=1)
-    # A list may hold other things each time, so that child is made anew, at the same place.
+    # A list may hold other things each time, so that child is made again, at the same place.
     assert made == [2, 2]
     assert bound["Child_0"] is first
     copied = copy.deepcopy(bound)

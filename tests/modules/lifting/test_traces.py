@@ -126,8 +126,8 @@ def test_nested_transformations_are_intercepted_and_captured_once() -> None:
     variables = module.init(nn.key(0), X)
     seen: list[str] = []
 
-    def note(next_fun, args, kwargs, told):
-        seen.append(told.method_name)
+    def note(next_fun, args, kwargs, context):
+        seen.append(context.method_name)
         return next_fun(*args, **kwargs)
 
     with nn.intercept_methods(note):
@@ -245,7 +245,7 @@ def test_an_interceptor_leaves_no_trace_behind(lift: Any) -> None:
     dense = nn.Dense(2).bind(nn.Dense(2).init(nn.key(0), X))
     lifted = lift(lambda m, x: m(x))
 
-    def off(next_fun, args, kwargs, told):
+    def off(next_fun, args, kwargs, context):
         return next_fun(*args, **kwargs) * 0
 
     for _ in range(2):

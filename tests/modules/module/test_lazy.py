@@ -136,7 +136,7 @@ def test_lazy_init_of_transformed_modules() -> None:
     same(lazy, members.init(nn.key(0), tf.ones([2, 3])))
 
 
-def test_an_error_of_a_lazy_init_is_told_without_the_stack_of_autograph() -> None:
+def test_an_error_of_a_lazy_init_is_reported_without_the_stack_of_autograph() -> None:
     class FromData(nn.Module):
         @nn.compact
         def __call__(self, x):

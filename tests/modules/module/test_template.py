@@ -391,7 +391,7 @@ def test_a_method_of_an_unbound_module_says_how_to_call_it() -> None:
     assert (one == coder.bind(variables).encode(x)).numpy().all()
 
 
-def test_an_init_of_its_own_is_told_what_to_write() -> None:
+def test_the_error_of_an_init_of_its_own_has_what_to_write() -> None:
     class Net(nn.Module):
         def __init__(self, features, rate: float = 0.5, *rest):
             self.features, self.rate = features, rate

@@ -22,7 +22,7 @@ SHARED: dict[str, Any] = {"variable_axes": {"params": None}, "split_rngs": {"par
 scale = 2.0
 
 
-def told(name: str) -> None:
+def reported(name: str) -> None:
     """Notes a trace where the traced code does not seem to change anything."""
     builtins.traced_by_vmap.append(name)  # type: ignore[attr-defined]
 
@@ -46,7 +46,7 @@ class Linear(nn.Module):
 
     @nn.compact
     def __call__(self, x):
-        told("linear")
+        reported("linear")
         return self.factor * (x @ self.param("w", nn.initializers.normal(1.0), (2, 2)))
 
 
@@ -136,7 +136,7 @@ def test_what_the_code_reads_and_somebody_changes_is_seen(
 
         @nn.compact
         def __call__(self, x):
-            told("reads")
+            reported("reads")
             y = read_global(x) * self.settings.rate * table["a"][0] * slotted.rate
             return self.more(y) * array * self.settings.inner.sizes[0]
 

@@ -196,7 +196,7 @@ def test_paths_cannot_be_confused() -> None:
     assert len(set(numbers)) == 5
 
 
-def test_a_second_call_draws_anew() -> None:
+def test_a_second_call_draws_again() -> None:
     class Twice(nn.Module):
         def setup(self):
             self.d = Draw()

@@ -155,7 +155,7 @@ def step_with(unbuilt):
 
 first = images_of_all[:64], labels_of_all[:64]
 found = {}
-with warnings.catch_warnings(record=True) as told:
+with warnings.catch_warnings(record=True) as reported:
     warnings.simplefilter("always")
     found["adam"] = train(train_step)
     found["by_hand"] = train(step_by_hand)
@@ -164,7 +164,7 @@ with warnings.catch_warnings(record=True) as told:
     found["scores"] = scores.numpy().tolist()
     found["sum"] = float(summed(*first))
     found["plain"] = np.allclose(predict(first[0])["scores"], scores, atol=1e-5)
-found["told"] = [str(each.message) for each in told if each.category is nbfn.NbfnWarning]
+found["reported"] = [str(each.message) for each in reported if each.category is nbfn.NbfnWarning]
 found["iterations"] = int(optimizer.iterations.numpy())
 found["calls"] = [train_step.calls, train_step.hits, len(train_step.traces)]
 found["causes"] = [cause.sentence for each in train_step.retraces for cause in each.causes]

@@ -125,8 +125,8 @@ def test_only_what_run_calls_is_on_replicas(runs: Runs, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["one", *SPREAD])
-def test_nothing_is_told(runs: Runs, how: str) -> None:
-    assert runs[how]["told"] == []
+def test_nothing_is_reported(runs: Runs, how: str) -> None:
+    assert runs[how]["reported"] == []
 
 
 def test_what_is_no_strategy_is_refused(runs: Runs) -> None:
@@ -161,7 +161,7 @@ _WHY = {
 
 
 @pytest.mark.parametrize("which", list(_WHY))
-def test_variables_that_the_scope_should_have_made_are_told(runs: Runs, which: str) -> None:
+def test_variables_that_the_scope_should_have_made_are_reported(runs: Runs, which: str) -> None:
     found = runs["mirrored"][which]
     assert found.startswith("StrategyError: ")
     assert _WHY[which] in found

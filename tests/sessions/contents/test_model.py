@@ -66,7 +66,7 @@ def test_a_model_has_a_tree_before_its_first_call() -> None:
     assert model_of(net).sizes == "without variables yet"
 
 
-def test_what_is_shared_frozen_or_a_plain_module_is_told() -> None:
+def test_what_is_shared_frozen_or_a_plain_module_is_reported() -> None:
     class Tied(tf.Module):
         def __init__(self) -> None:
             super().__init__()

@@ -41,7 +41,7 @@ def test_python_values_are_signatures_of_their_own(notebook, tmp_path) -> None:
     assert negative(x=x)["output_0"].numpy().tolist() == [-1.0, -2.0]
 
 
-def test_sizes_that_varied_are_open_and_the_others_told(notebook, tmp_path) -> None:
+def test_sizes_that_varied_are_open_and_the_others_reported(notebook, tmp_path) -> None:
     run(
         notebook,
         "@nbfn.function\ndef f(x, w): return x @ w\n"
@@ -56,7 +56,7 @@ def test_sizes_that_varied_are_open_and_the_others_told(notebook, tmp_path) -> N
     assert served(x=tf.ones([1, 8]), w=tf.ones([8, 2]))["output_0"].shape == (1, 2)
 
 
-def test_sizes_that_the_code_needs_are_told_with_what_to_write(notebook, tmp_path) -> None:
+def test_sizes_that_the_code_needs_are_reported_with_what_to_write(notebook, tmp_path) -> None:
     code = (
         "@nbfn.function\ndef flat(x):\n"
         "    return tf.reshape(x, [x.shape[0], -1]) * x.shape[-1] / len(x)\n"
@@ -66,11 +66,11 @@ def test_sizes_that_the_code_needs_are_told_with_what_to_write(notebook, tmp_pat
     notebook.update(tf=tf, nbfn=nbfn)
     exec(compile(code, "a_cell", "exec"), notebook)
     (problem,) = nbfn.preflight(notebook["flat"])
-    told = (
+    reported = (
         "Write tf.shape(x)[0] in place of `x.shape[0]` and tf.cast(tf.shape(x)[0], x.dtype) in "
         "place of `len(x)`, which is not known while the function is traced"
     )
-    assert problem.remedy == told
+    assert problem.remedy == reported
     with warns(nbfn.NbfnWarning):
         made = nbfn.export(tmp_path / "fixed", notebook["flat"], verify=False)
     assert len(made.signatures) == 2
@@ -136,7 +136,7 @@ def test_a_model_without_inputs_is_refused_unless_asked_for(notebook, tmp_path) 
     assert list(made.signatures) == ["total"]
 
 
-def test_a_trace_without_inputs_beside_others_is_left_out_and_told(notebook, tmp_path) -> None:
+def test_a_trace_without_inputs_beside_others_is_left_out_and_reported(notebook, tmp_path) -> None:
     run(notebook, "@nbfn.function\ndef total(xs): return tf.reduce_sum(tf.convert_to_tensor(xs))")
     run(notebook, "total([1., 2.]); total(tf.constant([1., 2.]))")
     with warns(nbfn.NbfnWarning):

@@ -1,4 +1,4 @@
-"""An export replaces a SavedModel and nothing else, and whoever kills it finds a whole model."""
+"""An export replaces a SavedModel and nothing else, and after a kill there is a whole model."""
 
 from __future__ import annotations
 
@@ -305,7 +305,7 @@ def test_a_link_that_leads_to_itself_is_left_alone(tmp_path) -> None:
 
 
 def test_what_the_file_system_cannot_do_is_done_otherwise(tmp_path, monkeypatch) -> None:
-    """Some lock nothing; then waste cannot be told from work. Some exchange no names."""
+    """Some lock nothing; then waste cannot be distinguished from work. Some exchange no names."""
     (tmp_path / ".model.12345678").mkdir()
     monkeypatch.setattr(place_module.fcntl, "flock", refuse)
     monkeypatch.setattr(place_module, "_system_exchange", lambda: refuse)

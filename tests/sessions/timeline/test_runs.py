@@ -112,7 +112,7 @@ def test_graphs_that_tensorflow_builds_for_others_are_tracing_too(runs) -> None:
     assert 0.2 <= run.tracing <= run.seconds
 
 
-def test_calls_on_other_threads_are_told_beside(runs) -> None:
+def test_calls_on_other_threads_are_reported_beside(runs) -> None:
     def body(x):
         for _ in tf.range(300):
             x = x @ x / tf.norm(x)
@@ -135,7 +135,7 @@ def test_calls_on_other_threads_are_told_beside(runs) -> None:
     assert run.python == pytest.approx(run.seconds)
 
 
-def test_a_run_that_goes_on_is_told_with_what_it_is_seen_to_do(runs, monkeypatch) -> None:
+def test_a_run_that_goes_on_is_reported_with_what_it_is_seen_to_do(runs, monkeypatch) -> None:
     monkeypatch.setattr(timeline, "DELAY", 0.0)
     runs.look("run")  # between cells
     assert runs.rows() == ()
@@ -172,8 +172,8 @@ def test_a_feed_tells_runs_once_and_takes_out_what_is_merged(runs) -> None:
     state = feed.snapshot().state
     assert list(state.runs) == [each.id for each in runs.rows()]
     for each in patches[1:]:
-        told = each.model_dump(mode="json")
-        known.take({name: told[name] for name in ("put", "removed", "totals", "tensorflow")})
+        reported = each.model_dump(mode="json")
+        known.take({name: reported[name] for name in ("put", "removed", "totals", "tensorflow")})
     assert known.state.runs == state.runs
 
 
@@ -194,7 +194,7 @@ def test_a_row_has_whole_microseconds() -> None:
     assert row.cell.execution_count == 1
 
 
-def test_the_memory_of_devices_is_told_where_tensorflow_counts(runs, monkeypatch) -> None:
+def test_the_memory_of_devices_is_reported_where_tensorflow_counts(runs, monkeypatch) -> None:
     gpu, cpu = ("/device:GPU:0", "/device:CPU:0")
     counted = iter([(100, 300), (40, 500), (70, 500)])
 

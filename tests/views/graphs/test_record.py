@@ -43,7 +43,7 @@ def facts(record: protocol.GraphRecord, part: protocol.GraphPart, name: str) -> 
     return record.texts[part.types[number]], sources, results
 
 
-def test_each_operation_is_told_by_where_its_facts_stand(made) -> None:
+def test_each_operation_is_found_by_the_place_of_its_facts(made) -> None:
     record = record_of(made)
     whole = record.parts[0]
     assert facts(record, whole, "block/Unique") == (
@@ -124,7 +124,7 @@ def test_two_graphs_become_one_in_which_what_differs_is_marked() -> None:
     assert merged_record(diff) is None
 
 
-def test_what_only_waits_and_what_a_call_took_are_told() -> None:
+def test_what_only_waits_and_what_a_call_took_are_reported() -> None:
     number = tf.Variable(0)
 
     def counting(x: Any) -> Any:
@@ -150,7 +150,7 @@ def test_what_only_waits_and_what_a_call_took_are_told() -> None:
     assert record_of(traced).parts[0].times is None
 
 
-def test_of_an_operation_that_differs_both_sides_are_told(made) -> None:
+def test_of_an_operation_that_differs_both_sides_are_reported(made) -> None:
     made(tf.constant([1, 1, 2]), n=5)
     record = merged_record(made.traces[0].diff(made.traces[1]))
     assert record is not None

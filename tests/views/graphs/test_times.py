@@ -55,7 +55,7 @@ def test_it_says_what_is_not_known() -> None:
     ]
 
 
-def test_without_its_graph_the_times_are_told_all_the_same() -> None:
+def test_without_its_graph_the_times_are_reported_all_the_same() -> None:
     traced = nbfn.function(forward)
     times = traced.run(tf.ones([3]), metadata=True).times
     traced.free()

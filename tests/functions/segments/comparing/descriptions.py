@@ -71,7 +71,7 @@ class Description:
 class Describer:
     """Describes values; an object that was met before is described by where that was.
 
-    So two names for one object, or a list that holds the object of a name, are told from equals.
+    So two names for one object, or a list that holds the object of a name, differ from equals.
     """
 
     def __init__(self) -> None:

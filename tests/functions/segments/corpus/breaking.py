@@ -38,7 +38,7 @@ STORIES = [
         """,
     ),
     Story(
-        "a helper that reads a name which the cell binds anew",
+        "a helper that reads a name which the cell binds again",
         _X
         + """
 def scaled():
@@ -884,7 +884,7 @@ seen = []
         """,
     ),
     Story(
-        "a function defined anew in every run",
+        "a function defined again in every run",
         _X + "\nversion = 0",
         """
         version += 1
