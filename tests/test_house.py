@@ -24,7 +24,7 @@ MAX_FILES = 12
 
 ORDER = {
     "nbfn": (
-        *("_version", "errors", "text", "code", "serial", "site", "stacks", "underway", "spent"),
+        *("_version", "errors", "text", "code", "serial", "site", "underway"),
         "documentation",
         *(
             "protocol",

@@ -1,1 +1,1 @@
-"""Registries of running work and of observed functions; imports no TensorFlow."""
+"""What runs now, what it calls and how long it took; imports no TensorFlow."""

@@ -15,7 +15,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 # By its file: this runs in Pythons that have none of nbfn's dependencies.
-_FILE = Path(__file__).parents[2] / "nbfn" / "stacks.py"
+_FILE = Path(__file__).parents[2] / "nbfn" / "underway" / "stacks.py"
 _SPEC = spec_from_file_location("stacks", _FILE)
 assert _SPEC is not None
 assert _SPEC.loader is not None

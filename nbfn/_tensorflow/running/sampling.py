@@ -16,7 +16,7 @@ from nbfn._tensorflow.base import Function
 from nbfn._tensorflow.tracing.foreign_functions import TRACES, building_seconds, owner_of_trace
 from nbfn.code import is_library
 from nbfn.site import GENERATED
-from nbfn.stacks import StackFrame
+from nbfn.underway.stacks import StackFrame
 
 _OURS = f"{os.sep}tensorflow{os.sep}python{os.sep}"
 _RUNS_PYTHON = "func_graph_from_py_func"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from nbfn import _tensorflow
 from nbfn.functions.calls.interruption import Interruption
 from nbfn.functions.traces.key import Key, key_of
-from nbfn.spent import Spent, spent_here
+from nbfn.underway.spent import Spent, spent_here
 
 if TYPE_CHECKING:
     from nbfn.functions.calls.record import Record

@@ -17,8 +17,8 @@ from nbfn import _tensorflow
 from nbfn.functions.calls.glimpse import glimpse
 from nbfn.functions.calls.times import Times, own_name, times_of
 from nbfn.functions.traces.capture import nbytes_of, short_device
-from nbfn.spent import spent_here
 from nbfn.text import count
+from nbfn.underway.spent import spent_here
 
 _PLUMBING = {"_Arg", "_Retval", "NoOp", "_HostSend", "_HostRecv", "_Send", "_Recv"}
 _SENDS = {"_Send", "_HostSend"}

@@ -21,7 +21,7 @@ from nbfn.functions.calls.call import Call, open_on
 from nbfn.functions.calls.record import Record
 from nbfn.functions.recording.registry import live_functions
 from nbfn.functions.traced.traced_function import TracedFunction
-from nbfn.stacks import stack_of
+from nbfn.underway.stacks import stack_of
 from nbfn.underway.work import Extent
 
 _tensorflow.is_call(TracedFunction.__call__)

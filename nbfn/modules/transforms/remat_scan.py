@@ -9,8 +9,7 @@ from nbfn._tensorflow import call_as_here
 from nbfn.modules.errors import TransformError
 from nbfn.modules.lifecycle.methods import enters, is_entered
 from nbfn.modules.lifting.target import transformed
-from nbfn.modules.transforms.recomputing import Policy
-from nbfn.modules.transforms.remat import remat
+from nbfn.modules.transforms.remat import Policy, remat
 from nbfn.modules.transforms.scan import scan
 from nbfn.modules.variables.filters import FilterLike
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from nbfn.site import Cell
-from nbfn.spent import spent_here, spent_in_all
+from nbfn.underway.spent import spent_here, spent_in_all
 
 MAX_RUNS = 240
 """Maximum number of rows for all runs of a session."""

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from nbfn.stacks import MAX_DEPTH, stack_of
+from nbfn.underway.stacks import MAX_DEPTH, stack_of
 from tests.programs.environments import ROOT, find_python
 
-STRESS = Path(__file__).parent / "programs" / "stress_of_stacks.py"
+STRESS = Path(__file__).parents[1] / "programs" / "stress_of_stacks.py"
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import nbfn
-from nbfn.spent import Spent, spent_here, spent_in_all
+from nbfn.underway.spent import Spent, spent_here, spent_in_all
 
 
 def spent_by(work) -> Spent:
