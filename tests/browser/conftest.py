@@ -389,10 +389,11 @@ class Lab:
         expect(self.cell(index)).to_have_class(re.compile("jp-mod-active"))
         self.page.keyboard.press("Control+Enter")
 
-    def run(self, index: int) -> None:
-        """Runs a cell to its end."""
+    def run(self, index: int, timeout: int = TIMEOUT) -> None:
+        """Runs a cell to its end, for which it has some milliseconds."""
         self.start(index)
-        expect(self.cell(index).locator(".jp-InputPrompt")).to_have_text(re.compile(r"\[\d+\]:"))
+        prompt = self.cell(index).locator(".jp-InputPrompt")
+        expect(prompt).to_have_text(re.compile(r"\[\d+\]:"), timeout=timeout)
 
     def menu(self, *names: str) -> None:
         """Chooses an item of the menus."""
