@@ -248,6 +248,7 @@ class Session:
         Raises:
             StrategyError: If an argument cannot be split, or if a call makes variables that should
                 be made in the strategy's scope.
+            TypeError: If the first argument is no function, as in ``session.run(step(x))``.
         """
         if not callable(function):
             raise TypeError(f"session.run calls a function with arguments; found {function!r}")

@@ -31,7 +31,7 @@ from nbfn.state.values.introspection import (
 
 Look = Callable[[], bool]
 _FEW = 4
-"""As many checks as take no longer by themselves than in a column."""
+"""Fewer checks of a kind take no longer by themselves than in a column."""
 
 
 class IdentityCheck(NamedTuple):

@@ -258,6 +258,7 @@ class Walk:
         found = list(leads(value, fetch))
         if found and self._is_new("leads", id(value)):
             for text, lead in found:
+                # Messages name what a wrapper calls as if it were called directly.
                 at = Source("attribute", name + text.removeprefix(WRAPPED), route + text)
                 self._visit(at, lead, lead())
 
@@ -543,12 +544,14 @@ class Walk:
 
     def _held_by_wrapper(self, name: str, route: str, value: Any, fetch: Fetch) -> None:
         """Visits the wanted attributes that a user gave a traced function, a partial or a cache."""
-        own = {
-            attribute: held
-            for attribute, held in own_attributes(value).items()
-            if not attribute.startswith("_") and package_of(type(held)) != "nbfn"
-        }
-        self._held_by(name, route, fetch, own, self._wanted)
+        own = own_attributes(value)
+        # Others are TensorFlow's and nbfn's own, such as the recorder of a traced function.
+        public = [
+            attribute
+            for attribute in self._wanted
+            if attribute[0] != "_" and package_of(type(own.get(attribute))) != "nbfn"
+        ]
+        self._held_by(name, route, fetch, own, public)
 
     def _class_attribute(self, cls: type, attribute: str) -> None:
         value = vars(cls)[attribute]
@@ -661,7 +664,7 @@ def state_of(
             again with the same code; a trace may depend on the class object, by ``isinstance``.
     """
     codes = tuple(each.__code__ for _, value in values for each in unwrapped(value))
-    before = wanted = attributes | (_named_before.get(codes, frozenset()) if codes else frozenset())
+    before = wanted = attributes | _named_before.get(codes, frozenset())
     for _ in range(_MAX_ROUNDS):  # until the code found names no new attributes
         walk = Walk(wanted, graph_time, classes)
         for name, value in values:
@@ -678,7 +681,8 @@ def state_of(
             break
         else:
             wanted |= named
-    _named_before[codes] = wanted
+    if codes:
+        _named_before[codes] = wanted
     if len(_named_before) > _MAX_FUNCTIONS:
         _named_before.popitem(last=False)
     walk.guards.group_checks()

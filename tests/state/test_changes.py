@@ -127,16 +127,11 @@ lazy, weights = Lazy(), Weights()
         ),
         (
             "@nbfn.function\ndef scale(x): return x * scale.rate\nscale.rate = 2.0",
-            "scale(x)",
+            "x * scale.rate",
             "scale.rate = 5.0",
         ),
         (
-            "layer = keras.layers.LeakyReLU(0.5); slope = nbfn.function(layer.call)",
-            "slope(-x)",
-            "layer.negative_slope = 0.25",
-        ),
-        (
-            "p = functools.partial(max, 1.0); p.rate = 2.0",
+            "p = functools.partial(caching); p.rate = 2.0",
             "x * p.rate",
             "p.rate = 5.0",
         ),
@@ -221,6 +216,14 @@ def test_a_method_that_is_wrapped_and_called(loss: str) -> None:
     assert float(traced(x)) == 10.0
     traced(x)
     assert len(traced.traces) == 2
+
+
+def test_a_method_of_a_librarys_object() -> None:
+    layer = keras.layers.LeakyReLU(0.5)
+    f, x = nbfn.function(layer.call), tf.constant(-1.0)
+    assert float(f(x)) == -0.5
+    layer.negative_slope = 0.25
+    assert float(f(x)) == -0.25
 
 
 METHODS = """

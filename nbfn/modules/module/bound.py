@@ -267,6 +267,7 @@ class Bound(Members, library=True):
           UnboundModuleError: the module is not bound.
           AssignmentError: a variable is missing, or has another shape or dtype; nothing is assigned
             then.
+          TypeError: this is no snapshot of a module.
         """
         if not isinstance(snapshot, Snapshot):
             raise TypeError(f"expected what bound.snapshot() returned; found {snapshot!r}")

@@ -57,6 +57,7 @@ class Members(Template, library=True):
           NameInUseError: the name is taken.
           ParamNotFoundError, CollectionNotFoundError: it does not exist and may not be created.
           ParamShapeError: it exists with another shape than ``init_fn`` gives.
+          TypeError: ``init_fn`` is no function.
 
         Implements: Flax Module lifecycle, section "Compact Modules".
         """

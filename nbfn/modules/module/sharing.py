@@ -25,6 +25,7 @@ def share_scope(module: Any, other: Any) -> None:
     Raises:
       UnboundModuleError: one of them is unbound.
       NameInUseError: both already have something with the same name.
+      TypeError: one of them is no module.
 
     Implements: Flax Linen, ``nn.share_scope``.
     """

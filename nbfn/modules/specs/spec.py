@@ -78,7 +78,11 @@ class Spec(Mapping[str, Any]):
 
     @classmethod
     def from_superset(cls, values: Mapping[str, Any]) -> Self:
-        """Returns a spec from a mapping that may contain other items, which are ignored."""
+        """Returns a spec from a mapping that may contain other items, which are ignored.
+
+        Raises:
+          SpecError: this is no mapping, or a value does not match its annotation.
+        """
         if not isinstance(values, Mapping):
             raise SpecError(f"{cls.__qualname__}: expected a mapping of fields; found {values!r}")
         return cls(**{name: values[name] for name in cls.__schema__.names if name in values})

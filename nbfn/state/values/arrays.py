@@ -1,4 +1,4 @@
-"""Fingerprints of arrays and buffers: equal as long as no element has changed.
+"""The content of arrays and buffers, for comparison: equal as long as no element has changed.
 
 Short arrays are compared as a whole. For longer ones, sums of rows and of columns are taken, as
 integers that wrap around: an element that changes, moves or is swapped changes one of them. Both
@@ -18,8 +18,8 @@ WHOLE = 1 << 24
 _ROW = 256
 
 
-def fingerprint_of_array(values: np.ndarray[Any, Any]) -> Any:
-    """Returns the fingerprint of an array that holds no objects."""
+def content_of_array(values: np.ndarray[Any, Any]) -> Any:
+    """Returns what is compared of an array that holds no objects."""
     if values.nbytes <= SHORT:
         return values.tobytes()
     if values.nbytes > WHOLE:
@@ -29,8 +29,8 @@ def fingerprint_of_array(values: np.ndarray[Any, Any]) -> Any:
     return order, *_sums(values.ravel(order).view(np.uint8))
 
 
-def fingerprint_of_buffer(buffer: bytearray | memoryview | array[Any]) -> Any:
-    """Returns the fingerprint of the bytes of a buffer; None if it was released."""
+def content_of_buffer(buffer: bytearray | memoryview | array[Any]) -> Any:
+    """Returns what is compared of the bytes of a buffer; None if it was released."""
     try:
         view = memoryview(buffer)
     except ValueError:
@@ -38,7 +38,7 @@ def fingerprint_of_buffer(buffer: bytearray | memoryview | array[Any]) -> Any:
     with view as items:
         if items.nbytes <= SHORT or not items.c_contiguous:
             return items.tobytes()
-        return fingerprint_of_array(np.frombuffer(items, np.uint8))
+        return content_of_array(np.frombuffer(items, np.uint8))
 
 
 def _sums(items: np.ndarray[Any, Any]) -> tuple[bytes, ...]:

@@ -24,7 +24,7 @@ import tensorflow as tf
 from nbfn import _tensorflow
 from nbfn.code import is_user_module
 from nbfn.serial import serial
-from nbfn.state.values.arrays import fingerprint_of_array, fingerprint_of_buffer
+from nbfn.state.values.arrays import content_of_array, content_of_buffer
 from nbfn.text import with_article
 
 MAX_PARTS = 2000
@@ -173,7 +173,7 @@ def _content(value: Any, depth: int, left: list[int]) -> Any:
         return "array", value.shape, value.dtype.str, _content_of_array(value, depth, left)
     if is_a(value, _BUFFERS):
         form = value.typecode if is_a(value, array) else None
-        return kind, form, fingerprint_of_buffer(value)
+        return kind, form, content_of_buffer(value)
     left[0] -= 1
     container = next((each for each in _CONTAINERS if issubclass(kind, each)), None)
     if container is not None:
@@ -224,7 +224,7 @@ def _content_of_array(value: np.ndarray[Any, Any], depth: int, left: list[int]) 
     values = np.asarray(value)
     if values.dtype.hasobject:
         return tuple(_content(each, depth + 1, left) for each in _some(values.flat, left))
-    known = fingerprint_of_array(values)
+    known = content_of_array(values)
     if is_a(value, np.ma.MaskedArray):
         return known, _content(np.ma.getmask(value), depth + 1, left)
     return known

@@ -14,8 +14,8 @@ import tensorflow as tf
 import nbfn
 from nbfn.state.values.arrays import (
     WHOLE,
-    fingerprint_of_array,
-    fingerprint_of_buffer,
+    content_of_array,
+    content_of_buffer,
 )
 
 ONE = tf.constant(1.0)
@@ -65,17 +65,17 @@ def test_one_element(value: Any, index: Any) -> None:
 )
 def test_elements_that_change_places_or_move(first: Any, second: Any) -> None:
     values = np.arange(300 * 256).reshape(300, 256)
-    before = fingerprint_of_array(values)
+    before = content_of_array(values)
     values[first], values[second] = values[second], values[first]
-    assert fingerprint_of_array(values) != before
+    assert content_of_array(values) != before
     values[first], values[second] = values[second], values[first]
-    assert fingerprint_of_array(values) == before
+    assert content_of_array(values) == before
     values[first] += 1
     values[second] -= 1
-    assert fingerprint_of_array(values) != before
+    assert content_of_array(values) != before
     generator = np.random.default_rng(0)
     generator.shuffle(values)
-    assert fingerprint_of_array(values) != before
+    assert content_of_array(values) != before
 
 
 def test_the_mask_of_an_array() -> None:
@@ -88,18 +88,18 @@ def test_the_mask_of_an_array() -> None:
 
 def test_of_a_very_large_array_elements_spread_over_it_count() -> None:
     values = np.zeros(WHOLE // 4 + 1000, np.float32)
-    before = fingerprint_of_array(values)
+    before = content_of_array(values)
     values[-1] = 1
-    assert fingerprint_of_array(values) != before
+    assert content_of_array(values) != before
     values[:] = 1
-    assert len(fingerprint_of_array(values)[0]) < 1 << 17
+    assert len(content_of_array(values)[0]) < 1 << 17
 
 
 def test_a_buffer_can_grow_and_be_released() -> None:
     value = bytearray(100_000)
-    before = fingerprint_of_buffer(value)
+    before = content_of_buffer(value)
     value.append(1)
-    assert fingerprint_of_buffer(value) != before
+    assert content_of_buffer(value) != before
     view = memoryview(value)
     view.release()
-    assert fingerprint_of_buffer(view) is None
+    assert content_of_buffer(view) is None
