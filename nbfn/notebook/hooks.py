@@ -194,16 +194,17 @@ class Hooks:
             self._discover()  # the cell may have imported TensorFlow
             self._note_state(result.info, "note")
             if not self._entered:
-                _note(runs.end, _ending(result))
                 self._warn_of_devices(result.info)
                 self._offer_numerics(result)
         finally:
             leave_cell()
+            if not self._entered:  # also after Ctrl-C in what stands above
+                _note(runs.end, _ending(result))
+                self._ticker.stop()
+                self._progress.end()
         self._update_environment()
         self._ended()
         if not self._entered:
-            self._ticker.stop()
-            self._progress.end()
             self._displays.refresh()
 
     def visit(self, tree: Any) -> Any:

@@ -107,6 +107,7 @@ UNREAD = protocol.Page(
     open=False,
 )
 
+_ById = Mapping[str, "Observed | TracedCell | WatchedObject"]
 _Pages = dict[str, protocol.Page | None]
 """Outlines by the id of a function or cell; None if it no longer exists."""
 
@@ -186,7 +187,12 @@ class Feed:
             watcher = self._watchers.get(subscriber)
             if watcher is None:
                 return
-            new = {target: self._page(target) for target in targets if target not in watcher.pages}
+            observed = self._observed()
+            new = {
+                target: self._page(target, observed)
+                for target in targets
+                if target not in watcher.pages
+            }
             kept = {target: page for target, page in watcher.pages.items() if target in targets}
             watcher.pages = kept | new
             if new:
@@ -260,9 +266,10 @@ class Feed:
         """
         shown = self.shown if most is None else replace(self.shown, rows=_newest(self._sent))
         pages: _Pages = {name: section.draw(shown).record() for name, section in SECTIONS.items()}
+        observed = self._observed()
         models = [MODEL + name for name in self._sent.models]
         for target in [*models, *self._sent.cells, *reversed(self._sent.functions)]:
-            page = self._page(target)
+            page = self._page(target, observed)
             if page is not None:
                 pages[target] = page
                 if most is not None:
@@ -299,7 +306,7 @@ class Feed:
         rows.variables.update(self._renamed(rows.variables))
         return rows
 
-    def _page(self, target: str) -> protocol.Page | None:
+    def _page(self, target: str, observed: _ById) -> protocol.Page | None:
         """Returns the outline of a function, cell or part of the session; None if removed."""
         if target in SECTIONS:
             section, all_rows = SECTIONS[target], self.shown
@@ -314,7 +321,7 @@ class Feed:
         if target.startswith(MODEL):
             model = self.environment.models.get(target.removeprefix(MODEL))
             return None if model is None else model[1]
-        shown = self._find(target)
+        shown = observed.get(target)
         if shown is None:
             self._drawn.pop(target, None)
             return None
@@ -330,12 +337,11 @@ class Feed:
                 report_failure(f"could not show what has changed of `{target}`", error)
         return page
 
-    def _find(self, target: str) -> Observed | TracedCell | WatchedObject | None:
+    def _observed(self) -> _ById:
         functions, cells = self._scope()
         watch = sys.modules.get("nbfn.functions.watching.watch")
         objects = [] if watch is None else watch.watched_objects()
-        every = chain(functions, cells, objects)
-        return next((each for each in every if each.id == target), None)
+        return {each.id: each for each in chain(functions, cells, objects)}
 
     def outline_of(self, shown: Observed | TracedCell | WatchedObject) -> Outline:
         """The outline of a function, of a cell, or of an observed object with its functions."""
@@ -352,7 +358,8 @@ class Feed:
         return (getattr(shown, "changed", 0), *(each.recorder.changed for each in parts_of(shown)))
 
     def _snapshot_for(self, watcher: _Watcher) -> protocol.Snapshot:
-        watcher.pages = {target: self._page(target) for target in watcher.pages}
+        observed = self._observed()
+        watcher.pages = {target: self._page(target, observed) for target in watcher.pages}
         return self._snapshot(self._sent, self._totals, watcher.pages)
 
     def _snapshot(
@@ -380,10 +387,11 @@ class Feed:
         """Sends what has changed, if anything."""
         with self._lock:
             patch = self._advance()
+            observed = self._observed() if self._watchers else {}
             for subscriber, watcher in list(self._watchers.items()):
                 if watcher.is_paused:
                     continue
-                now = {target: self._page(target) for target in watcher.pages}
+                now = {target: self._page(target, observed) for target in watcher.pages}
                 changed = {id: page for id, page in now.items() if page is not watcher.pages[id]}
                 watcher.pages = now
                 if patch is not None:

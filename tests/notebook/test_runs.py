@@ -134,3 +134,16 @@ def test_what_a_running_cell_does_is_seen_from_its_ticker(ran, shell) -> None:
     ran("import time; time.sleep(2)")
     thread.join()
     assert 1 <= found[0].seconds < 2
+
+
+def test_a_run_ends_although_an_interrupt_came_after_the_cell(ran, shell, monkeypatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("nbfn.sessions.contents.cells.cells.note", interrupted)
+        assert ran("x = 1").seconds >= 0
+    (run,) = runs.rows()
+    assert not run.is_running
+    ran("x = 2")
+    assert len(runs.rows()) == 2

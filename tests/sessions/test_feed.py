@@ -601,3 +601,19 @@ def test_a_section_is_drawn_again_only_when_what_it_is_made_of_has_changed(monke
     assert client.state["traces"].keys() == {each.id for each in f.traces}
     assert client.patches[-1].totals.calls == 4
     assert len(client.pages) == 1
+
+
+def test_a_flush_lists_what_there_is_once() -> None:
+    functions = [nbfn.function(lambda x: x + 1) for _ in range(5)]
+    asked: list[int] = []
+
+    def scope() -> Any:
+        asked.append(1)
+        return functions, []
+
+    feed = Feed(scope)
+    client = Client(feed)
+    feed.look(client.receive, [each.id for each in functions])
+    asked.clear()
+    feed.flush()
+    assert len(asked) <= 2, "one for the rows, one for the outlines"

@@ -7,7 +7,6 @@ callable: containers only need to call it.
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ import keras
 
 from nbfn.modules.errors import PartError, show_names
 from nbfn.modules.layers.keras_layer import Keras, KerasModule
+from nbfn.modules.layers.keras_template import has_automatic_name
 from nbfn.modules.lifecycle.fields import is_module
 from nbfn.modules.specs.config import ModuleConfig
 
@@ -38,7 +38,8 @@ def _parts_of(value: Any, known: dict[int, Any]) -> list[Any]:
     if isinstance(value, ModuleConfig):
         return [value.make()]
     if isinstance(value, keras.Layer):
-        return [known.setdefault(id(value), Keras(value, name=_chosen_name(value), parent=None))]
+        name = None if has_automatic_name(value) else value.name
+        return [known.setdefault(id(value), Keras(value, name=name, parent=None))]
     if isinstance(value, type):
         raise PartError(
             f"{value.__name__} is a class, not a part. Construct it: {value.__name__}(...)."
@@ -53,16 +54,6 @@ def _parts_of(value: Any, known: dict[int, Any]) -> list[Any]:
         f"{value!r} cannot be a part: expected an nn.Module, a tf.Module, a Keras layer, the "
         "Config of a layer, a callable, or a list of these."
     )
-
-
-def _chosen_name(layer: Any) -> str | None:
-    """Returns the name of a Keras layer, unless Keras made it from the class and a number."""
-    # A heuristic: Keras names layers of the class `MyLayer` `my_layer`, `my_layer_1` and so on
-    # (Keras 3.15). A name of this form counts as automatic even if the user has chosen it. Tested
-    # by `test_a_keras_layer_keeps_the_name_that_it_was_given`.
-    automatic = type(layer).__name__.lower().strip("_") + "[0-9]*"
-    plain = layer.name.lower().replace("_", "")
-    return None if re.fullmatch(automatic, plain) else str(layer.name)
 
 
 def options_of(parts: Sequence[Any], options: Mapping[str, Any], owner: str) -> list[Any]:

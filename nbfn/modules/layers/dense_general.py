@@ -49,7 +49,7 @@ class DenseGeneral(Module):
     def __call__(self, inputs: Any) -> tf.Tensor:
         """Maps the axes: [batch axes, other axes, axes] to [batch axes, other axes, features]."""
         inputs = tf.convert_to_tensor(inputs)
-        if not inputs.shape.rank or (not self.batch_dims and 0 in self._mapped(inputs)):
+        if inputs.shape.rank == 0 or (not self.batch_dims and 0 in self._mapped(inputs)):
             # Keras treats the first axis as the batch.
             mapped = tuple(n + 1 for n in self._mapped(inputs))
             return tf.squeeze(self._layer(inputs[tf.newaxis], mapped)(inputs[tf.newaxis]), 0)
@@ -57,6 +57,8 @@ class DenseGeneral(Module):
 
     def _mapped(self, inputs: Any) -> tuple[int, ...]:
         rank = inputs.shape.rank
+        if rank is None:
+            raise PartError(f"{self!r} was called with a tensor of unknown rank; give it a shape")
         axes = (self.axis,) if isinstance(self.axis, int) else tuple(self.axis)
         if any(not -rank <= n < rank for n in axes) or tuple(self.batch_dims) != tuple(
             range(len(self.batch_dims))

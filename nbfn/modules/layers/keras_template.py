@@ -217,7 +217,7 @@ def _initial(variable: Any, made: dict[int, Any]) -> Callable[[], Any]:
     return lambda: tf.convert_to_tensor(held)
 
 
-def _is_automatic(layer: Any) -> bool:
+def has_automatic_name(layer: Any) -> bool:
     """Returns whether a layer has the name that Keras makes of its class (Keras 3.15)."""
     words = re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", re.sub(r"\W+", "", type(layer).__name__))
     base = re.sub(r"([a-z])([A-Z])", r"\1_\2", words).lower()
@@ -234,7 +234,7 @@ class _Names:
 
     def __init__(self, layer: Any) -> None:
         self._root = layer.name
-        self._chosen = {each.name for each in layer._flatten_layers() if not _is_automatic(each)}
+        self._chosen = {each.name for each in layer._flatten_layers() if not has_automatic_name(each)}
         self._numbers: dict[tuple[tuple[str, ...], str], dict[str, int]] = {}
         self._used: set[tuple[str, ...]] = set()
 

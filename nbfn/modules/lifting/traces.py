@@ -87,8 +87,9 @@ def call_traced(
     reads = functools.partial(once.reads, implicit_for or fn)
     now = reads()
     with _lock:
-        kept = _cache.setdefault(key, [])
-        _cache.move_to_end(key)
+        kept = _cache.get(key, [])
+        if kept:
+            _cache.move_to_end(key)
     capturing = _of(_capturing, implicit_for or fn)
     for each in (*kept, *filter(None, [capturing.get(key)])):
         # Modules of one configuration share a trace if nothing in it depends on their place.
@@ -114,10 +115,9 @@ def call_traced(
         if trace.concrete.captured_inputs:
             capturing[key] = made
         else:
-            kept.insert(0, made)
-            del kept[_MAX_STATES:]
-        if len(_cache) > _CACHE_SIZE:
-            _cache.popitem(last=False)
+            _cache[key] = [made, *_cache.get(key, [])][:_MAX_STATES]
+            if len(_cache) > _CACHE_SIZE:
+                _cache.popitem(last=False)
     once.notify(implicit_for or fn, trace, state, seconds)
     return once.finish(trace)
 

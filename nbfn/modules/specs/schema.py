@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
 import json
+import re
 import sys
 import typing
 from collections.abc import Iterator, Mapping, Sequence
+from types import FrameType
 from typing import Annotated, Any
 
 import pydantic
@@ -51,7 +54,11 @@ class Schema:
         """Records the fields without resolving annotations."""
         self._owner = owner
         self.names: tuple[str, ...] = tuple(f.name for f in dataclasses.fields(owner))
-        self._locals = _enclosing_locals()
+        self._locals = _enclosing_locals(str(self._annotations.values()))
+
+    @property
+    def _annotations(self) -> Mapping[str, Any]:
+        return vars(self._owner).get("__annotations__", {})  # type: ignore[no-any-return]
 
     @functools.cached_property
     def hints(self) -> dict[str, Any]:
@@ -68,8 +75,7 @@ class Schema:
         return found
 
     def _own_hints(self) -> dict[str, Any]:
-        annotations = vars(self._owner).get("__annotations__", {})
-        mine = {n: a for n, a in annotations.items() if n in self.names}
+        mine = {n: a for n, a in self._annotations.items() if n in self.names}
         names = {**self._locals, self._owner.__name__: self._owner}
         carrier = type(self._owner.__name__, (), {"__annotations__": mine})
         carrier.__module__ = self._owner.__module__
@@ -278,11 +284,21 @@ def _name_of(annotation: Any) -> str:
     return annotation.__name__ if isinstance(annotation, type) else str(annotation)
 
 
-def _enclosing_locals() -> dict[str, Any]:
-    """Returns the names of the function, if any, in which the spec class is being defined."""
+def _enclosing_locals(annotations: str) -> dict[str, Any]:
+    """Returns what annotations name of the function, if any, that defines the spec class.
+
+    The other local values are not kept alive.
+    """
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(
-        ("nbfn.modules.specs.spec", "abc", "typing")
+        ("nbfn.modules", "abc", "typing")
     ):
         frame = frame.f_back
-    return {} if frame.f_locals is frame.f_globals else dict(frame.f_locals)
+    names = set(re.findall(r"\w+", annotations))
+    found: dict[str, Any] = {}
+    inside: FrameType | None = frame
+    while inside is not None and inside.f_locals is not inside.f_globals:
+        found = {n: v for n, v in inside.f_locals.items() if n in names} | found
+        # The body of a class, such as a module around its `Config`, stands in the function's.
+        inside = None if inside.f_code.co_flags & inspect.CO_OPTIMIZED else inside.f_back
+    return found

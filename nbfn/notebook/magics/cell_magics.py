@@ -7,7 +7,7 @@ import keyword
 import sys
 from argparse import SUPPRESS
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, TypeVar
 
 from IPython.core.error import UsageError
 from IPython.core.magic import (
@@ -31,6 +31,7 @@ _TEXT = "text:"
 """Prefix of the key of a cell with neither name nor id."""
 
 _MAX_TEXTS = 100
+_Kept = TypeVar("_Kept")
 
 
 @magics_class
@@ -143,9 +144,7 @@ class CellMagics(RequiresTensorFlowMagics):
 
         namespace, is_own = self.shell.user_ns, name is not None and _uses(cell, name)
         slot = self._slot(cell, None if is_own else name)
-        known = self._kept(slot)
-        kept = known if isinstance(known, TracedCell) else None
-        traced_cell = in_segments(cell, name, options, self.shell, kept)
+        traced_cell = in_segments(cell, name, options, self.shell, self._kept(slot, TracedCell))
         self._keep(slot, traced_cell)
         before = namespace.get(name)
         try:
@@ -165,10 +164,12 @@ class CellMagics(RequiresTensorFlowMagics):
     def _run_lazily(self, cell: Any, options: Any) -> Any:
         """Runs a cell under ``%tf_auto``, without a display."""
         __tracebackhide__ = True
+        from nbfn.functions.segments.cell import TracedCell
         from nbfn.notebook.cells.body import in_segments
 
         slot = self._slot(cell, None)
-        traced_cell = in_segments(cell, None, options, self.shell, self._kept(slot), lazily=True)
+        kept = self._kept(slot, TracedCell)
+        traced_cell = in_segments(cell, None, options, self.shell, kept, lazily=True)
         traced_cell.known_as = SWITCH
         self._keep(slot, traced_cell)
         return traced_cell()
@@ -182,8 +183,7 @@ class CellMagics(RequiresTensorFlowMagics):
 
         name = arguments.name
         slot = self._slot(cell, name)
-        known = self._kept(slot)
-        kept = known if isinstance(known, WholeCell) else None
+        kept = self._kept(slot, WholeCell)
         made = whole(cell, name, options, self.shell, kept)
         namespace, value = self.shell.user_ns, None
         if arguments.check:
@@ -212,8 +212,9 @@ class CellMagics(RequiresTensorFlowMagics):
         self.forget_dropped()
         return name or (f"id:{running.id}" if running and running.id else f"{_TEXT}{cell.cell}")
 
-    def _kept(self, slot: str) -> Any:
-        return self._cells.get(slot)
+    def _kept(self, slot: str, kind: type[_Kept]) -> _Kept | None:
+        kept = self._cells.get(slot)
+        return kept if isinstance(kept, kind) else None
 
     def _keep(self, slot: str, cell: Any) -> None:
         cells = self._cells

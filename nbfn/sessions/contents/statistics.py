@@ -163,12 +163,13 @@ def difference(variable: tf.Variable, values: np.ndarray[Any, Any]) -> tuple[flo
     A copy of the values is kept for the next look.
 
     Returns:
-        The norm of the difference, and the norm of the earlier values; None at the first look.
+        The norm of the difference, and the norm of the earlier values; None at the first look and
+        after the variable got another shape.
     """
     before = _copies.pop(id(variable))
     if values.size <= MAX_ELEMENTS:
         _copies.add(variable, values.astype(np.float32))
-    if before is None:
+    if before is None or before.size != values.size:
         return None
     with np.errstate(all="ignore"):
         distance = np.linalg.norm(values.astype(np.float32) - before)

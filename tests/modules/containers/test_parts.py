@@ -45,8 +45,10 @@ def test_a_path_leads_through_sequences_to_parts_of_any_kind() -> None:
 
 
 def test_a_keras_layer_keeps_the_name_that_it_was_given() -> None:
-    layers = [keras.layers.Dense(2, name="head"), keras.layers.Dense(3), keras.layers.Dense(4)]
-    assert list(nn.Sequential(layers).init(nn.key(0), X)["params"]) == ["head", "dense", "dense_1"]
+    dense = keras.layers.Dense
+    layers = [dense(2, name="head"), dense(3), dense(4), dense(5, name="dense1")]
+    names = ["head", "dense", "dense_1", "dense1"]
+    assert list(nn.Sequential(layers).init(nn.key(0), X)["params"]) == names
 
 
 def test_a_keras_layer_in_two_places_is_one_layer() -> None:

@@ -55,6 +55,13 @@ def test_dense_general_refuses_axes_that_there_are_not(options: Any) -> None:
         nn.DenseGeneral(7, **options).init(nn.key(0), X)
 
 
+def test_dense_general_refuses_an_unknown_rank() -> None:
+    layer = nn.DenseGeneral(7)
+    bound = layer.bind(layer.init(nn.key(0), X))
+    with raises(nn.PartError):
+        tf.function(bound).get_concrete_function(tf.TensorSpec(None))
+
+
 class Tied(nn.Module):
     def setup(self):
         self.embed = nn.Embed(10, 4)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
+from collections import OrderedDict
 from typing import Any
 
 import keras
@@ -13,6 +14,7 @@ import pytest
 import tensorflow as tf
 
 from nbfn import nn
+from nbfn.modules.lifting import traces
 from tests.harness.messages import raises
 from tests.modules.nets import near
 
@@ -539,3 +541,19 @@ def test_a_number_is_the_one_that_was_given(value: Any) -> None:
         for _ in range(2):
             np.testing.assert_allclose(divided(bound, X, by), expected, rtol=1e-5)
     assert len(traces) == (1 if value != value else 2)
+
+
+def test_calls_whose_trace_is_not_kept_leave_nothing(monkeypatch) -> None:
+    kept: dict[Any, Any] = OrderedDict()
+    monkeypatch.setattr(traces, "_cache", kept)
+    printed: list[int] = []
+
+    def effectful(m: Any, x: Any) -> Any:
+        printed.append(1)
+        return m(x)
+
+    dense = nn.Dense(2).bind(nn.Dense(2).init(nn.key(0), X))
+    for size in range(1, 4):
+        nn.vmap(effectful, {"params": None})(dense, tf.ones([size, X.shape[-1]]))
+    assert printed
+    assert not kept

@@ -5,8 +5,10 @@ from __future__ import annotations
 import copy
 import dataclasses
 import enum
+import gc
 import math
 import pickle
+import weakref
 from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
@@ -284,3 +286,32 @@ def test_the_signature_shows_the_fields() -> None:
     import inspect
 
     assert list(inspect.signature(Special).parameters) == ["rate", "extra"]
+
+
+def test_annotations_as_text_name_what_the_function_around_has() -> None:
+    class Big:
+        pass
+
+    def defined() -> Any:
+        kept = Big()
+
+        class Local(nn.Spec):
+            rate: "float" = 0.5
+
+        class Outer(nn.Spec):
+            inner: "Local" = Local()
+            more: "list[Local] | None" = None
+
+        class Part(nn.Module):
+            class Config(nn.Spec):
+                inner: "Local" = Local()
+
+        return Outer, Part, Local, weakref.ref(kept)
+
+    outer, part, local, kept = defined()
+    assert outer(inner=local(rate=0.25)).inner.rate == 0.25
+    assert part.Config(inner=local(rate=0.25)).inner.rate == 0.25
+    with raises(nn.SpecError):
+        outer(inner=3)
+    gc.collect()
+    assert kept() is None, "what no annotation names is not kept alive"

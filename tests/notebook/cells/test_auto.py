@@ -122,3 +122,9 @@ def test_off_is_off(run, auto) -> None:
     run("%tf_auto off")
     run(CELL)
     assert auto() == []
+
+
+def test_a_cell_that_was_one_graph_before(run, shell, auto) -> None:
+    for text in ("%%tf_function --whole\ny = x + 1.0", "y = x + 2.0"):
+        shell.run_cell(text, store_history=True, cell_id="a-cell").raise_error()
+    assert shell.user_ns["y"].numpy().tolist() == [3.0, 4.0]

@@ -91,3 +91,11 @@ def test_they_are_shown_as_a_table() -> None:
         assert "model/kernel" in text
         assert "0.75 ± 0.433" in text
         assert "▄▁▁▁▁▁▁▁▁▁▁█" in text
+
+
+def test_a_variable_of_another_size_has_no_change() -> None:
+    variable = tf.Variable([1.0], shape=[None])
+    statistics_of([("w", variable)])
+    variable.assign([1.0, 2.0])
+    assert statistics_of([("w", variable)])[0].change is None
+    assert statistics_of([("w", variable)])[0].change == 0
