@@ -50,7 +50,8 @@ _MAX_KEPT = 1000
 _serials: ByIdentity[int] = ByIdentity()
 _kept: dict[int, Any] = {}
 _numbers = itertools.count(1)
-_lock = threading.Lock()
+# Garbage may be collected while it is held, and a finalizer may come here again.
+_lock = threading.RLock()
 
 
 def serial(value: Any) -> Any:

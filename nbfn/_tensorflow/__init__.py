@@ -151,7 +151,7 @@ from nbfn._tensorflow.tracing.operations import (
     listening,
     makes_gradients,
     trace_without_xla,
-    traced_anew,
+    traced_again,
 )
 from nbfn._tensorflow.tracing.restored import saved_graphs, saved_signature
 from nbfn._tensorflow.tracing.trace_types import (
@@ -178,6 +178,7 @@ from nbfn._tensorflow.tracing.tracing import (
     initialization,
     look_up,
     may_create_variables,
+    options_of,
     put_eager_random_state_back,
     release_lock,
     restore_initialization,

@@ -116,7 +116,10 @@ class SavedState:
         def read() -> dict[str, Any]:
             return {name: namespace[name] for name in names if name in namespace}
 
-        self._holders.append(_Holder("", read, lambda saved: _put(namespace, saved), ""))
+        def put(saved: dict[str, Any]) -> None:
+            _put(namespace, saved, gone=read().keys() - saved.keys())
+
+        self._holders.append(_Holder("", read, put, ""))
         cells = function.__closure__ or ()
         for name, cell in zip(function.__code__.co_freevars, cells, strict=False):
             self._add_cell(name, cell)
@@ -131,8 +134,13 @@ class SavedState:
                 return {}
 
         def put(saved: dict[str, Any]) -> None:
-            if name in saved and not _keeps(read().get(name)):
+            now = read()
+            if _keeps(now.get(name)):
+                return
+            if name in saved:
                 cell.cell_contents = saved[name]
+            elif name in now:
+                del cell.cell_contents
 
         if id(cell) not in self._seen:
             self._seen.add(id(cell))
@@ -159,7 +167,9 @@ def _holder(name: str, value: Any) -> _Holder | None:
     if isinstance(value, (list, deque, bytearray)):
         return _Holder(name, lambda: list(value), lambda old: _refill(value, value.extend, old))
     if isinstance(value, dict):
-        return _Holder(name, lambda: dict(value), lambda old: _put(value, old, clear=True))
+        return _Holder(
+            name, lambda: dict(value), lambda old: _put(value, old, value.keys() - old.keys())
+        )
     if isinstance(value, np.ndarray) and value.flags.writeable and value.dtype != object:
         return _Holder(name, value.copy, lambda old: np.copyto(value, old))
     if isinstance(value, np.random.Generator):
@@ -202,7 +212,7 @@ def _put_into(value: Any, saved: Mapping[str, Any]) -> None:
     """Restores attributes in the dictionary of an object and in its slots."""
     own = getattr(value, "__dict__", {})
     now = own_attributes(value)
-    _put(own, {key: old for key, old in saved.items() if key in own}, clear=True)
+    _put(own, {key: old for key, old in saved.items() if key in own}, own.keys() - saved.keys())
     for key, old in saved.items():
         if key not in own and now.get(key, _MISSING) is not old:
             object.__setattr__(value, key, old)
@@ -223,12 +233,12 @@ def _refill(value: Any, fill: Callable[[Any], Any], old: Any) -> None:
         fill(old)
 
 
-def _put(target: dict[str, Any], saved: Mapping[str, Any], *, clear: bool = False) -> None:
-    """Restores items; keeps new variables, objects that hold some, and bookkeeping."""
+def _put(target: dict[str, Any], saved: Mapping[str, Any], gone: Iterable[Any]) -> None:
+    """Restores items and removes new ones; keeps variables, what holds some, and bookkeeping."""
     for key, old in saved.items():
         if target.get(key, _MISSING) is not old and not _keeps(target.get(key)):
             target[key] = old
-    for key in [key for key in target if key not in saved] if clear else ():
+    for key in gone:
         if not _keeps(target[key]) and not _is_tracking(str(key)):
             del target[key]
 

@@ -157,23 +157,28 @@ class Looks:
     """
 
     def __init__(self) -> None:
-        self._last: weakref.WeakKeyDictionary[Any, list[Any]] = weakref.WeakKeyDictionary()
+        # By name, as an operation would keep its graph, which is the key, alive.
+        self._last: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
+
+    def _before(self, graph: Any) -> list[Any]:
+        name = self._last.get(graph)
+        return [] if name is None else [graph.get_operation_by_name(name)]
 
     def look_at(self, look: Callable[..., Any], tensors: list[Any]) -> Any:
         """Like the function `look_at`, but after earlier looks."""
         graph: Any = tf.compat.v1.get_default_graph()
-        with tf.control_dependencies(self._last.get(graph, [])):
+        with tf.control_dependencies(self._before(graph)):
             made = look_at(look, tensors)
-        self._last[graph] = [made]
+        self._last[graph] = made.name
         return made
 
     def made(self, op: Any) -> None:
         """Makes a new operation depend on earlier looks if it writes."""
         if not (_writes(op.type) and hasattr(op, "_add_control_inputs")):
             return
-        op._add_control_inputs(self._last.get(op.graph, []))
+        op._add_control_inputs(self._before(op.graph))
         if op.type in _CALLS:
-            self._last[op.graph] = [op]
+            self._last[op.graph] = op.name
 
 
 def may_fail(op: Any) -> bool:

@@ -326,16 +326,15 @@ class AsWritten:
     unsupported.
     """
 
-    def __init__(self) -> None:
-        self._known: dict[Any, Any] = {}
-        self._before: Any = None
+    _before: Any = None
 
     def __enter__(self) -> None:
         if not _HAS_CALL_OPTIONS:
             return
         context = _context.context()
         before = self._before = context.function_call_options
-        options = self._known.get(before)
+        known = before.executor_type, before.config_proto_serialized
+        options = _as_written.get(known)
         if options is None:
             config = tf.compat.v1.ConfigProto.FromString(before.config_proto_serialized)
             rewrites = config.graph_options.rewrite_options
@@ -343,13 +342,17 @@ class AsWritten:
             rewrites.constant_folding = rewrites.arithmetic_optimization = off
             rewrites.remapping = rewrites.dependency_optimization = off
             made = type(before)(before.executor_type, config)
-            options = self._known[before] = made
+            options = _as_written[known] = made
         context.function_call_options = options
 
     def __exit__(self, *error: object) -> None:
         if self._before is not None:
             _context.context().function_call_options = self._before
             self._before = None
+
+
+_as_written: dict[tuple[str | None, bytes], Any] = {}
+"""The options without these optimisations, by those that hold outside."""
 
 
 def _has_call_options() -> bool:

@@ -92,7 +92,7 @@ def listening(listener: Listener) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def traced_anew(but: type) -> Iterator[None]:
+def traced_again(but: type) -> Iterator[None]:
     """Makes every tf.function trace again in the block, without XLA; restores them after it.
 
     TensorFlow has no list of its functions, and a listener does not see the operations of existing

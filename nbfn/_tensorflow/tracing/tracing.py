@@ -244,6 +244,12 @@ def unlisted(function: Any, kind: type) -> Any:
     return made
 
 
+def options_of(function: Any) -> dict[str, Any]:
+    """Returns the options of a tf.function besides its signature, as ``tf.function`` takes them."""
+    names = ("autograph", "jit_compile", "reduce_retracing", "experimental_autograph_options")
+    return {name: getattr(function, f"_{name}") for name in names if hasattr(function, f"_{name}")}
+
+
 def global_seed() -> Any:
     """Returns the seed set by ``tf.random.set_seed``; None if not set or unknown."""
     safe = getattr(_context, "context_safe", None)

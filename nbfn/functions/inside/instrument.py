@@ -69,7 +69,6 @@ class Instrument:
                 # With `eagerly` a stance's block has set the context variable already, perhaps in
                 # an earlier cell, whose context is another one: it could not be reset here.
                 contextlib.nullcontext() if eagerly else stance.within("check_numerics"),
-                _tensorflow.traced_anew(but=_tensorflow.ScopedFunction),
                 self.listening() if eagerly else contextlib.nullcontext(),
             ):
                 yield
@@ -78,13 +77,19 @@ class Instrument:
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
-        """Calls the listener with each operation that is made on this thread."""
+        """Calls the listener with each operation that is made on this thread.
+
+        Entered for a trace, not for each call: to find all tf.functions takes 0.1 s or more.
+        """
         if _here.listening is self:
             yield
             return
         before, _here.listening = _here.listening, self
         try:
-            with _tensorflow.listening(self._heard):
+            with (
+                _tensorflow.traced_again(but=_tensorflow.ScopedFunction),
+                _tensorflow.listening(self._heard),
+            ):
                 yield
         finally:
             _here.listening = before
@@ -100,9 +105,10 @@ class Instrument:
     def _heard(self, made: _tensorflow.NewOperation) -> Any:
         try:
             if made.operation is not None:
-                if not _tensorflow.trace_without_xla():
+                graph = str(getattr(made.operation.graph, "name", ""))
+                if graph not in self._heard_graphs and not _tensorflow.trace_without_xla():
                     return None
-                self._heard_graphs.add(str(getattr(made.operation.graph, "name", "")))
+                self._heard_graphs.add(graph)
             return self._listener(made)
         except NbfnError:  # the stance stops at an eager operation
             raise

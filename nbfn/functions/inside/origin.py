@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from nbfn import _tensorflow
 from nbfn.functions.inside.words import (
@@ -64,8 +65,8 @@ class Origins:
         self._until = until
         self._names = TensorNames()
         self._by_tensor: ByIdentity[OperationOrigin] = ByIdentity()
-        self._by_operation: dict[tuple[int, str], OperationOrigin] = {}
-        self._by_type: dict[str, list[OperationOrigin]] = {}
+        # Weakly, because a function with the stance "check_numerics" keeps it for all its traces.
+        self._in_graph: WeakKeyDictionary[Any, dict[str, OperationOrigin]] = WeakKeyDictionary()
 
     def of(self, made: _tensorflow.NewOperation) -> OperationOrigin:
         """Returns the origin of a new operation."""
@@ -96,7 +97,7 @@ class Origins:
 
     def at(self, graph: Any, name: str) -> OperationOrigin | None:
         """Returns the origin of an operation of a graph by its name."""
-        return self._by_operation.get((id(graph), name))
+        return self._in_graph.get(graph, {}).get(name)
 
     def known(self, tensor: Any) -> OperationOrigin | None:
         """Returns the origin of an earlier tensor; None if it is an argument."""
@@ -110,9 +111,7 @@ class Origins:
 
     def _note(self, origin: OperationOrigin, made: _tensorflow.NewOperation) -> None:
         if made.operation is not None:
-            self._by_operation[id(made.operation.graph), origin.name] = origin
-            if not origin.is_gradient:
-                self._by_type.setdefault(origin.type, []).append(origin)
+            self._in_graph.setdefault(made.operation.graph, {})[origin.name] = origin
         if made.type != "Placeholder":  # TensorFlow makes it where a capture is first used
             self.replaced(origin, made.outputs)
 
@@ -131,8 +130,7 @@ class Origins:
     def _differentiated(self, derived: _tensorflow.Differentiated) -> OperationOrigin | None:
         """Returns the origin of the operation that is differentiated."""
         if derived.operation is not None:
-            graph = derived.operation.graph
-            return self._by_operation.get((id(graph), derived.operation.name))
+            return self.at(derived.operation.graph, derived.operation.name)
         for tensor in derived.tensors:
             known = self.known(tensor)
             if known is not None and known.type == derived.type:
@@ -140,14 +138,11 @@ class Origins:
         for tensor in derived.tensors:  # its inputs, which other operations may also use
             operation = getattr(tensor, "op", None)
             using = [] if operation is None else tensor.consumers()
-            found = [
-                self._by_operation.get((id(each.graph), each.name))
-                for each in using
-                if each.type == derived.type
-            ]
+            found = [self.at(each.graph, each.name) for each in using if each.type == derived.type]
             for origin in reversed(found):
                 if origin is not None:
                     return origin
         # A heuristic: without known tensors, the line that has all operations of the type.
-        same = self._by_type.get(derived.type, [])
+        known = [each for graph in self._in_graph.values() for each in graph.values()]
+        same = [each for each in known if each.type == derived.type and not each.is_gradient]
         return same[-1] if len({each.spot for each in same}) == 1 else None

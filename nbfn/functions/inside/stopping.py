@@ -42,8 +42,12 @@ class _Stopper:
             raise NumericsError(self.finding) from None
 
 
-_lock = threading.Lock()
-_of_functions: _Stopper | None = None
+class _Here(threading.local):
+    stopper: _Stopper | None = None
+    """For the functions that have the stance."""
+
+
+_here = _Here()
 _blocks: dict[Instrument, _Stopper] = {}
 
 
@@ -69,16 +73,14 @@ def checked_call(function: Any, args: Any, kwargs: Any) -> Any:
     Raises:
         NumericsError: If an operation gives NaN or infinity from finite numbers.
     """
-    global _of_functions
     __tracebackhide__ = True
     instrument = instrument_here()
     if instrument is not None and (tf.inside_function() or instrument not in _blocks):
         return instrument.call(function, args, kwargs)
-    with _lock:
-        if instrument is not None:
-            stopper = _blocks[instrument]
-        else:
-            stopper = _of_functions = _of_functions or _Stopper()
+    if instrument is not None:
+        stopper = _blocks[instrument]
+    else:
+        stopper = _here.stopper = _here.stopper or _Stopper()
     with stopper.stops():
         return stopper.instrument.call(function, args, kwargs)
 

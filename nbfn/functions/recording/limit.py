@@ -92,22 +92,22 @@ class Limit:
     def warn_of_ratio(self, name: str, calls: Sequence[int], retraces: Sequence[Retrace]) -> None:
         """Warns once if retraces are frequent; called after each retrace.
 
-        They are frequent if there are five in ten calls, or five caused by one Python number,
-        however many calls are between: these would continue.
+        They are frequent if there are five in ten calls, or if one changing Python number has
+        caused five, at any distance: such a number goes on changing.
 
         Args:
             name: The function's name.
-            calls: The numbers of the calls that made the last retraces.
-            retraces: All retraces.
+            calls: The numbers of the calls that made the last of them, at most five.
+            retraces: All of them that the signature does not declare.
         """
         if len(retraces) < RETRACES or self._warned_of_ratio:
             return
         shared = Counter((c.code, c.path) for each in retraces for c in each.causes)
         (code, path), often = shared.most_common(1)[0]
-        is_dense = calls[-1] - calls[0] < CALLS
+        is_dense = len(calls) == RETRACES and calls[-1] - calls[0] < CALLS
         remedy = retraces[-1].remedy
-        is_a_drip = code == "python_value" and often >= RETRACES and remedy and remedy.code
-        if not (is_dense or is_a_drip):
+        keeps_changing = code == "python_value" and often >= RETRACES and remedy and remedy.code
+        if not (is_dense or keeps_changing):
             return
         self._warned_of_ratio = True
         newest, remedy = next(

@@ -323,7 +323,7 @@ class Recorder(Record):
         if not self.traces:
             return None
         key = call.key_of(concrete.function_type)
-        for trace in reversed(self.traces.values()):
+        for trace in reversed(list(self.traces.values())):
             known = trace.live_concrete()
             if (
                 known is not None
@@ -408,13 +408,14 @@ class Recorder(Record):
     def _warn(self, retrace: Retrace) -> None:
         if self.warns:
             self.limit.warn(self.name, len(self.traces), retrace)
-        # A recursion needs many traces, and so does a value that the signature lets trace.
-        needs_many = self.recursive or all(
-            is_declared(cause, self.by_value) for cause in retrace.causes
-        )
-        if self.warns and not needs_many:
+        # A recursion needs many traces.
+        if self.warns and not self.recursive and not self._is_declared(retrace):
             self._retraced_at.append(self.calls + 1)
-            self.limit.warn_of_ratio(self.name, self._retraced_at, self.retraces)
+            avoidable = [each for each in self.retraces if not self._is_declared(each)]
+            self.limit.warn_of_ratio(self.name, self._retraced_at, avoidable)
+
+    def _is_declared(self, retrace: Retrace) -> bool:
+        return all(is_declared(cause, self.by_value) for cause in retrace.causes)
 
     @property
     def made(self) -> int:
@@ -492,7 +493,8 @@ class Recorder(Record):
         if not (self._unusable or has_traced):
             return []
         with self.lock:
-            numbers, self._unusable[:] = set(self._unusable), []
+            # By `pop`, as a weak reference of another thread may append meanwhile.
+            numbers = {self._unusable.pop() for _ in range(len(self._unusable))}
             if has_traced and last is not None:
                 older = (each for each in self.traces.values() if each.state is not last.state)
                 numbers |= {each.number for each in older if each.state.is_replaced(last.state)}

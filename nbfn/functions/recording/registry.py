@@ -11,7 +11,8 @@ from nbfn.underway.enlisted import notify_enlisted
 if TYPE_CHECKING:
     from nbfn.functions.calls.record import Observed
 
-_lock = threading.Lock()
+# Garbage may be collected while it is held, and a finalizer may come here again.
+_lock = threading.RLock()
 _live: weakref.WeakValueDictionary[str, Observed] = weakref.WeakValueDictionary()
 
 

@@ -341,11 +341,11 @@ def _quietly() -> Iterator[io.StringIO]:
 
     Output of other threads passes.
     """
-    thread, printed = threading.get_ident(), io.StringIO()
+    thread, printed, is_over = threading.get_ident(), io.StringIO(), False
     stdout, show = sys.stdout, warnings.showwarning
 
     def is_other(_: Any = None) -> bool:
-        return threading.get_ident() != thread
+        return is_over or threading.get_ident() != thread
 
     def showing(message: Warning | str, *others: Any, **keywords: Any) -> None:
         if is_other() or isinstance(message, NbfnWarning):
@@ -353,11 +353,19 @@ def _quietly() -> Iterator[io.StringIO]:
 
     logger = logging.getLogger("tensorflow")  # AutoGraph writes its warnings to it, too
     logger.addFilter(is_other)
-    sys.stdout, warnings.showwarning = _Divided(stdout, printed, is_other), showing
+    sys.stdout, warnings.showwarning = divided, showing = (
+        _Divided(stdout, printed, is_other),
+        showing,
+    )
     try:
         yield printed
     finally:
-        sys.stdout, warnings.showwarning = stdout, show
+        is_over = True
+        # Another thread may have put its own above these, which then pass on everything.
+        if sys.stdout is divided:
+            sys.stdout = stdout
+        if warnings.showwarning is showing:
+            warnings.showwarning = show
         logger.removeFilter(is_other)
 
 

@@ -125,9 +125,12 @@ def copy_of(original: Any) -> tuple[TracedFunction, tuple[Any, ...]]:
     Returns:
         The function, and the arguments that come first: the instance of a method.
     """
-    made = function(plain_function(original.python_function))
-    delist(made)
     owner = _tensorflow.method_owner(original)
+    # The signature of a method has no place for the instance.
+    signature = original.input_signature if owner is None else None
+    options = _tensorflow.options_of(original)
+    made = function(plain_function(original.python_function), signature, **options)
+    delist(made)
     return made, () if owner is None else (owner,)
 
 

@@ -239,11 +239,12 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         if known is not None:
             return self._call_known(*known)
         entries, started = self._dispatch.entries, time.perf_counter()
-        result, trace = self._call_unknown(args, kwargs, state)
-        if trace is not None:
-            self._dispatch.remember(self, trace, entries, args, kwargs, state)
-        if self._jit_compile:
-            self._compiled(args, kwargs, time.perf_counter() - started)
+        result, call = self._call_unknown(args, kwargs, state)
+        if call.trace is not None:
+            if not call.added:
+                self._dispatch.remember(self, call.trace, entries, args, kwargs, state)
+            if self._jit_compile:
+                self._compiled(call.trace, args, kwargs, time.perf_counter() - started)
         return result
 
     def _call_known(self, entry: Entry, tensors: list[Any]) -> Any:
@@ -263,8 +264,8 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
                 spent.calls += 1
             self.recorder.hit(entry.trace, seconds)
 
-    def _call_unknown(self, args: Any, kwargs: Any, state: int) -> tuple[Any, Trace | None]:
-        """Makes a call as TensorFlow does; returns its value, and its trace if it was a hit."""
+    def _call_unknown(self, args: Any, kwargs: Any, state: int) -> tuple[Any, Call]:
+        """Makes a call as TensorFlow does; returns its value and its record."""
         __tracebackhide__ = True
         recorder = self.recorder
         host = self._of_state(args, kwargs, state)
@@ -276,20 +277,21 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         try:
             recorder.begin(call)
             if not self._observed:
-                return self._call_unobserved(args, kwargs), None
-            with call.interruption:
-                if self._pattern is not None:
-                    result = self._call_matched(host, args, kwargs)
-                else:
-                    if self.relaxed:
-                        self._trace_relaxed(host, args, kwargs)
-                    result = _Base.__call__(host, *args, **kwargs)
-            if call.trace is not None and not call.trace.hits:
-                call.trace.sample = sample_of(self, call.trace.live_concrete(), args, kwargs)
-            return result, None if call.added else call.trace
-        except RunEagerly:
-            calls.eager_depth += depth == calls.eager_depth
-            return self._run_python(self.python_function, args, kwargs), None
+                return self._call_unobserved(args, kwargs), call
+            try:
+                with call.interruption:
+                    if self._pattern is not None:
+                        result = self._call_matched(host, args, kwargs)
+                    else:
+                        if self.relaxed:
+                            self._trace_relaxed(host, args, kwargs)
+                        result = _Base.__call__(host, *args, **kwargs)
+            except RunEagerly:
+                calls.eager_depth += depth == calls.eager_depth
+            else:
+                if call.trace is not None and not call.trace.hits:
+                    call.trace.sample = sample_of(self, call.trace.live_concrete(), args, kwargs)
+                return result, call
         except TypeError as error:
             looked_up = call.trace is not None or call.missed_at  # then the arguments did fit
             plain = None if looked_up else clearer_error(self, args, kwargs, error)
@@ -306,6 +308,9 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         except KeyboardInterrupt:
             self._drop_if_tracing(call)
             raise
+        else:
+            # Not where `RunEagerly` is caught: it would be the context of the user's errors.
+            return self._run_python(self.python_function, args, kwargs), call
         finally:
             del calls[depth:]
             calls.eager_depth = min(calls.eager_depth, depth)
@@ -351,6 +356,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         excess = self.recorder.limit.excess(len(self.recorder.traces)) if call.added else 0
         if excess:
             eviction.evict_least_recently_used(self, excess)
+            self._drop_states()
 
     # A tf.function for each Python state --------------------------------------------------------
 
@@ -469,10 +475,9 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         values = [_fit(spec, value) for spec, value in zip(signature, args, strict=False)]
         return (), values, kwargs
 
-    def _compiled(self, args: Any, kwargs: Any, seconds: float) -> None:
+    def _compiled(self, trace: Trace, args: Any, kwargs: Any, seconds: float) -> None:
         """Records the shapes of a call that XLA has just compiled, if it has."""
-        trace = self.recorder.last_trace
-        if trace is not None and _tensorflow.plain_eager_device() is not None:
+        if _tensorflow.plain_eager_device() is not None:
             self.recorder.compiled(trace, _tensorflow.shapes_text(args, kwargs), seconds)
 
     def _run_eagerly(self, args: Any, kwargs: Any) -> Any:
@@ -789,6 +794,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         """
         if not eviction.evict(self, trace):
             raise ValueError(f"trace {trace.number} is not in the cache of `{self.label}`")
+        self._drop_states()
 
     def renew(self) -> tuple[Trace, ...]:
         """Evicts stale traces and traces again for the same arguments.
@@ -808,7 +814,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
 
     def discard(self, concrete: Any) -> None:
         """Removes a trace from the cache, this function's own or that of one of its clones."""
-        states = [each for each in self._states.values() if each is not None]
+        states = [each for each in list(self._states.values()) if each is not None]
         clones = [clone for own in self._clones if (clone := own()) is not None]
         for each in (self, *states, *clones):
             _tensorflow.discard(each, concrete)

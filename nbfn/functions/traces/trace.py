@@ -130,7 +130,8 @@ class Trace:
             unusable: As for `watch_objects`.
         """
         number = self.number
-        unusable[:] = [each for each in unusable if each != number]
+        while number in unusable:
+            unusable.remove(number)
         self._guarded.clear()
         read = self.state.fingerprints.values()
         known = {found for each in read for found in objects_in(each.content)}

@@ -258,7 +258,7 @@ class WatchedFunction(RecordView):
             others = list(record.traces.values())
             if self._creates_variables(function, others, key):
                 call.added, call.trace = 1, others[0]
-                record.calls -= 1
+                record.calls -= call.counts
             call.wanted = call.wanted or self._wanted(concrete.function_type)
             self._guards.after_trace(
                 call.wanted.state,

@@ -13,6 +13,7 @@ from nbfn.errors import NbfnError
 from nbfn.functions.calls.record import GroupView, next_id
 from nbfn.functions.inside.numerics import Numerics, numerics
 from nbfn.functions.recording.explanation import Explanation
+from nbfn.functions.recording.registry import delist
 from nbfn.functions.traced.function import function
 from nbfn.functions.watching.origin import origin_of
 from nbfn.text import count
@@ -127,10 +128,11 @@ class WatchedObject(GroupView):
         model = self._object()
         if model is None or not self.is_late:
             return self._only("numerics")(*args, **kwargs)  # type: ignore[no-any-return]
-        if len(args) > 1:
-            found = numerics(function(lambda *data: model.train_step(data)), args, kwargs)
-            return replace(found, function=f"{self.label}.train_step")
-        return replace(numerics(function(lambda x: model(x)), args, kwargs), function=self.label)
+        is_step = len(args) > 1
+        made = function((lambda *data: model.train_step(data)) if is_step else lambda x: model(x))
+        delist(made)
+        label = f"{self.label}.train_step" if is_step else self.label
+        return replace(numerics(made, args, kwargs), function=label)
 
     def __repr__(self) -> str:
         functions = list(self.functions.values())

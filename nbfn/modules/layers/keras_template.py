@@ -234,7 +234,9 @@ class _Names:
 
     def __init__(self, layer: Any) -> None:
         self._root = layer.name
-        self._chosen = {each.name for each in layer._flatten_layers() if not has_automatic_name(each)}
+        self._chosen = {
+            each.name for each in layer._flatten_layers() if not has_automatic_name(each)
+        }
         self._numbers: dict[tuple[tuple[str, ...], str], dict[str, int]] = {}
         self._used: set[tuple[str, ...]] = set()
 

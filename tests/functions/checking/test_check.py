@@ -7,6 +7,7 @@ import logging
 import math
 import random
 import warnings
+from typing import Any
 
 import keras
 import numpy as np
@@ -495,3 +496,27 @@ def test_nan_in_one_of_two_results_gives_no_warning() -> None:
         warnings.simplefilter("error")
         assert "differs in 2 of 2 elements" in f.check(tf.ones([2])).differences[0].sentence
         assert "nan" in f.check(tf.ones([])).differences[0].sentence
+
+
+def test_names_that_a_run_creates_are_taken_back() -> None:
+    def make() -> Any:
+        if False:
+            held = None
+
+        def step(x):
+            global made_here
+            nonlocal held
+            made_here = held = 1
+            return x
+
+        return step, lambda: held
+
+    step, read = make()
+    report = run(nbfn.function(step), tf.ones([2]))
+    assert {each.name for each in report.differences} == {"held", "made_here"}
+    assert "made_here" not in globals()
+    with pytest.raises(NameError):
+        read()
+    traced = nbfn.function(step)
+    traced(tf.ones([2]))
+    assert read() == globals().pop("made_here") == 1

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
 import nbfn
+from nbfn.functions.inside import stopping
 from tests.functions.inside import planted
 from tests.functions.inside.planted import line_of, numbers
 from tests.harness.messages import raises
@@ -117,3 +120,29 @@ def test_calls_outside_of_every_block_ask_for_no_stance() -> None:
     with nbfn.stance(BLOCK), nbfn.stance("default"):
         assert _Everywhere.used
     assert not _Everywhere.used
+
+
+def test_functions_with_the_stance_leave_nothing_of_their_traces() -> None:
+    def origins() -> int:
+        return len(stopping._here.stopper.monitor._origins._in_graph)
+
+    def used(rate: float) -> None:
+        function = nbfn.function(lambda x: x * rate)
+        function.stance = BLOCK
+        function(tf.ones([2]))
+
+    used(1.0)
+    gc.collect()
+    before = origins()
+    for rate in range(5):
+        used(float(rate))
+    gc.collect()
+    assert origins() <= before + 1
+
+
+def test_a_call_that_traces_nothing_looks_for_no_functions(monkeypatch) -> None:
+    function = nbfn.function(planted.calls_traced_helper)
+    function.stance = BLOCK
+    function(tf.ones([2]))
+    monkeypatch.setattr("nbfn._tensorflow.tracing.operations._functions", pytest.fail)
+    function(tf.ones([2]))

@@ -159,3 +159,16 @@ def test_nothing_is_kept_of_the_arguments_of_evicted_traces() -> None:
     for n in range(4):
         f(tf.ones([1]), n)
     assert len(f._function_cache._dispatch_dict) == len(f.traces) == 2
+
+
+@pytest.mark.filterwarnings("ignore:`<lambda>` has retraced:nbfn.NbfnWarning")
+def test_an_evicted_trace_leaves_no_function_of_its_state() -> None:
+    class Box:
+        rate = 0
+
+    f = nbfn.function(lambda x: x * float(Box.rate), max_traces=2, on_limit="evict")
+    for number in range(8):
+        Box.rate = number
+        assert float(f(tf.ones([]))) == number
+    assert len(f.traces) == 2
+    assert len(f._states) == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from typing import Any
 
@@ -138,3 +139,18 @@ def test_a_function_that_is_given_twice_is_counted_once() -> None:
     f = nbfn.function(lambda x: x)
     with nbfn.expect_traces(f, f, at_most=1):
         f(1)
+
+
+def test_what_runs_eagerly_at_the_limit_is_no_trace_and_has_no_other_error() -> None:
+    def step(x: Any) -> Any:
+        if x.shape == [3]:
+            raise ValueError(sys.exc_info()[1])
+        return x + 1
+
+    f = nbfn.function(step, jit_compile=True, max_traces=1, on_limit="eager")
+    f(tf.ones([1]))
+    assert f(tf.ones([2])).numpy().tolist() == [2.0, 2.0]
+    assert len(f.retraces) == 0
+    with pytest.raises(ValueError, match="None") as raised:
+        f(tf.ones([3]))
+    assert raised.value.__context__ is None

@@ -163,3 +163,18 @@ def test_other_threads_print_warn_and_log_while_a_segment_is_traced() -> None:
     assert printed.getvalue() == "this\n"
     assert shown.getvalue() == "other\nafter\n"
     assert [str(each.message) for each in warned] == logged == ["other", "after"]
+
+
+def test_two_threads_that_are_quiet_at_once_print_again_afterwards() -> None:
+    shown = io.StringIO()
+    with contextlib.redirect_stdout(shown):
+        first, second = segment._quietly(), segment._quietly()
+        first.__enter__()
+        other = threading.Thread(target=second.__enter__)
+        other.start()
+        other.join()
+        first.__exit__(None, None, None)
+        print("first")  # noqa: T201
+        second.__exit__(None, None, None)
+        print("last")  # noqa: T201
+    assert shown.getvalue() == "first\nlast\n"

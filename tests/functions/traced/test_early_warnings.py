@@ -592,3 +592,13 @@ def test_loops_over_data_that_end_are_not_reported(reported: Any) -> None:
 
     assert int(summed(tf.data.Dataset.range(5))) == 21
     assert list(reported) == []
+
+
+def test_retraces_that_the_signature_declares_do_not_count(reported: Any) -> None:
+    signature = [nbfn.TRACE_ON_NEW_VALUE, nbfn.PYTHON_VALUE]
+    f = nbfn.function(lambda n, x: x * n, input_signature=[signature[0], tf.TensorSpec(None)])
+    for n in range(1, 7):
+        f(n, tf.ones([1]))
+    with tf.device("CPU:0"):
+        f(6, tf.ones([1]))
+    assert list(reported) == []

@@ -292,3 +292,26 @@ def test_a_concrete_function_is_refused() -> None:
     concrete = f.get_concrete_function(tf.constant(1))
     with raises(WatchError):
         nbfn.watch(concrete)
+
+
+def test_a_request_of_a_function_that_creates_variables_is_no_call() -> None:
+    made: list[tf.Variable] = []
+
+    @tf.function
+    def f(x):
+        if not made:
+            made.append(tf.Variable(2.0))
+        return x * made[0]
+
+    watched = nbfn.watch(f)
+    f.get_concrete_function(tf.ones([2]))
+    assert watched.calls == 0
+
+
+def test_it_is_examined_with_its_own_options() -> None:
+    @tf.function(autograph=False)
+    def f(x):
+        return x if x > 0 else -x
+
+    watched = nbfn.watch(f)
+    assert "OperatorNotAllowedInGraphError" in str(watched.check(tf.constant(1.0)))
