@@ -141,7 +141,7 @@ def test_functions_with_the_stance_leave_nothing_of_their_traces() -> None:
 
 
 def test_a_call_that_traces_nothing_looks_for_no_functions(monkeypatch) -> None:
-    function = nbfn.function(planted.calls_traced_helper)
+    function = nbfn.function(lambda x: tf.sqrt(x) * 2.0)
     function.stance = BLOCK
     function(tf.ones([2]))
     monkeypatch.setattr("nbfn._tensorflow.tracing.operations._functions", pytest.fail)

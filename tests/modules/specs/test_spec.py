@@ -296,15 +296,15 @@ def test_annotations_as_text_name_what_the_function_around_has() -> None:
         kept = Big()
 
         class Local(nn.Spec):
-            rate: "float" = 0.5
+            rate: float = 0.5
 
         class Outer(nn.Spec):
-            inner: "Local" = Local()
-            more: "list[Local] | None" = None
+            inner: Local = Local()
+            more: list[Local] | None = None
 
         class Part(nn.Module):
             class Config(nn.Spec):
-                inner: "Local" = Local()
+                inner: Local = Local()
 
         return Outer, Part, Local, weakref.ref(kept)
 
