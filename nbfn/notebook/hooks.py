@@ -190,7 +190,7 @@ class Hooks:
             return
         self._entered.pop()
         self._begun = None
-        try:
+        try:  # Ctrl-C may come anywhere
             self._discover()  # the cell may have imported TensorFlow
             self._note_state(result.info, "note")
             if not self._entered:
@@ -198,12 +198,15 @@ class Hooks:
                 self._offer_numerics(result)
         finally:
             leave_cell()
-            if not self._entered:  # also after Ctrl-C in what stands above
-                _note(runs.end, _ending(result))
-                self._ticker.stop()
-                self._progress.end()
-        self._update_environment()
-        self._ended()
+            try:
+                if not self._entered:
+                    _note(runs.end, _ending(result))
+                self._update_environment()
+                self._ended()
+            finally:
+                if not self._entered:
+                    self._ticker.stop()
+                    self._progress.end()
         if not self._entered:
             self._displays.refresh()
 

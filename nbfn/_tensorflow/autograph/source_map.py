@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping
 from types import CodeType, FrameType
 from typing import Any
 
-from nbfn._tensorflow.autograph import conversion
 from nbfn._tensorflow.base import internal
 
 _ag_ctx: Any = internal("autograph.core.ag_ctx")
@@ -135,10 +134,8 @@ def original_line(file: str, line: int) -> tuple[str, int, str] | None:
 
 def _conversions() -> Iterator[Any]:
     """Yields AutoGraph's conversions so far, each with its module and source map."""
-    for transpiler in (getattr(_api, "_TRANSPILER", None), conversion.transpiler()):
-        if transpiler is not None:
-            for by_options in list(transpiler._cache._cache.values()):
-                yield from list(by_options.values())
+    for by_options in list(_api._TRANSPILER._cache._cache.values()):
+        yield from list(by_options.values())
 
 
 def raised_in_python(error: BaseException) -> bool:

@@ -13,7 +13,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbfn._tensorflow.autograph.conversion import as_statements
 from nbfn._tensorflow.base import Function, internal, tf_function
 from nbfn._tensorflow.tracing.cache import DryCache, LookedUp, mute_tracing_warning
 
@@ -98,8 +97,6 @@ class ScopedFunction(_Function):  # type: ignore[misc]
     def _generate_tracing_options(self, fn: Any, scope_type: Any) -> Any:
         if not CAN_SCOPE:
             return super()._generate_tracing_options(fn, scope_type)
-        if getattr(self, "_autograph", False):
-            fn = as_statements(fn, getattr(self, "_experimental_autograph_options", None))
         # Weak references, as in TensorFlow's own wrapper: the function keeps the options, and a
         # cycle would keep its graphs until the garbage is collected.
         owner = weakref.ref(self)

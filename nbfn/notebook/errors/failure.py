@@ -98,9 +98,18 @@ class LocatedError:
         if tree is None or self.line is None:
             return None
         for node in ast.walk(function_around(tree, self.line.number) or tree):
-            kind = {ast.NamedExpr: "`:=`", ast.Match: "`match`"}.get(type(node))
-            if kind is not None and isinstance(node, ast.expr | ast.stmt):
-                return f"{kind} (line {node.lineno})"
+            match node:
+                case ast.NamedExpr():
+                    kind = "`:=`"
+                case ast.Match():
+                    kind = "`match`"
+                case ast.For(orelse=[_, *_]) | ast.While(orelse=[_, *_]):
+                    kind = "`else` of a loop"
+                case ast.IfExp(body=ast.IfExp()) | ast.IfExp(orelse=ast.IfExp()):
+                    kind = "a conditional in another"
+                case _:
+                    continue
+            return f"{kind} (line {node.lineno})"
         return None
 
     def source(self) -> str:

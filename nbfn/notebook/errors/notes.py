@@ -117,8 +117,8 @@ def _condition(failure: LocatedError) -> str:
     unsupported = failure.unsupported()
     if unsupported is not None:
         return (
-            f"AutoGraph leaves a function with {unsupported} as it is, so Python needs the "
-            "value of a tensor. Write it as a statement of its own, or in a function of its own"
+            f"AutoGraph does not convert {unsupported}, so Python needs the value of a tensor. "
+            "Write it as a statement of its own, or in a function of its own"
         )
     return (
         f"{failure.place}Python needs the value of a tensor here, which is not known while the "

@@ -86,7 +86,17 @@ def test_an_error_of_python_has_its_own_name(fails) -> None:
         (
             "",
             "y = x if w[0, 0] and (z := x[0] > 1) else w",
-            "AutoGraph leaves a function with `:=` (line 3) as it is",
+            "AutoGraph does not convert `:=` (line 3)",
+        ),
+        (
+            "",
+            "y = x if x[0] > 2 else (w if x[0] > 1 else w * x)",
+            "AutoGraph does not convert a conditional in another (line 3)",
+        ),
+        (
+            "",
+            "for i in tf.range(3):\n        y = i\n    else:\n        y = x",
+            "AutoGraph does not convert `else` of a loop (line 3)",
         ),
         ("", "y = x.numpy()", "line 3: a tensor has no value while the function is traced"),
         ("", "y = x.mean()", "NumPy arrays have `.mean`, tensors have not"),
