@@ -7,7 +7,6 @@ from .errors import NbfnError as NbfnError
 from .errors import NbfnWarning as NbfnWarning
 from .functions.checking.check import Check as Check
 from .functions.graphs.carve import carve as carve
-from .functions.graphs.compare import diff as diff
 from .functions.graphs.lines import LineTimes as LineTimes
 from .functions.graphs.lines import lines as lines
 from .functions.graphs.wrap import wrap_function as wrap_function
@@ -22,6 +21,7 @@ from .functions.recording.refusal import RetraceError as RetraceError
 from .functions.recording.refusal import StaleTraceError as StaleTraceError
 from .functions.recording.refusal import TraceLimitError as TraceLimitError
 from .functions.recording.stance import stance as stance
+from .functions.retraces.diff import diff as diff
 from .functions.signatures.pattern import PYTHON_VALUE as PYTHON_VALUE
 from .functions.signatures.pattern import TRACE_ON_NEW_VALUE as TRACE_ON_NEW_VALUE
 from .functions.signatures.pattern import ListOf as ListOf

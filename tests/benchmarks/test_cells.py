@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
+from nbfn.functions.segments.body import Surroundings
 from nbfn.functions.segments.cell import TracedCell
-from nbfn.functions.segments.segment import Surroundings
 from nbfn.functions.segments.text import analysed
 from tests.functions.segments import corpus
 from tests.functions.segments.corpus.story import Story

@@ -17,9 +17,9 @@ import tensorflow as tf
 
 import nbfn
 from nbfn import protocol
+from nbfn.functions.segments.body import Surroundings
 from nbfn.functions.segments.cell import TracedCell
 from nbfn.functions.segments.report import Report
-from nbfn.functions.segments.segment import Surroundings
 from nbfn.functions.segments.text import analysed
 from nbfn.outlines.session import SECTIONS
 from nbfn.sessions.feed import Feed

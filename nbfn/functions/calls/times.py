@@ -13,7 +13,6 @@ from typing import Any
 
 from nbfn import _tensorflow
 from nbfn._tensorflow import Executed
-from nbfn._tensorflow import ProfilerBusyError as ProfilerBusyError
 from nbfn.functions.traces.capture import short_device
 from nbfn.text import count
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from nbfn.errors import NbfnError
 from nbfn.functions.checking.trial import Outcome, Trial
-from nbfn.functions.effects.reach import effect_on, effects_of
+from nbfn.functions.effects.finder import Effect, Finder
 from nbfn.functions.recording.recorded import Recorded
 from nbfn.site import Site
 from nbfn.state.helpers import with_helpers
@@ -130,7 +130,8 @@ class _Source:
 
     def __init__(self, function: Recorded) -> None:
         functions = with_helpers(function.python_function)
-        self.effects = effects_of(functions)
+        finder = Finder(strict=False)
+        self.effects = [each for function in functions for each in finder.in_function(function)]
         self.files = {each.__code__.co_filename for each in functions}
         self._site = function.site
         self._first = (
@@ -145,8 +146,21 @@ class _Source:
         return Site(file, line, self._site.cell if file == self._site.file else None)
 
     def of(self, place: str, kind: str = "write") -> Site:
-        effect = effect_on(place, kind, self.effects)
+        effect = _effect_on(place, kind, self.effects)
         return self.site() if effect is None else self.site(effect.file, effect.inner)
+
+
+def _effect_on(place: str, kind: str, effects: Sequence[Effect]) -> Effect | None:
+    """Returns the effect that wrote to a place such as ``self.log``; None if it is not found."""
+    candidates = [effect for effect in effects if effect.reason.kind == kind and effect.target]
+    for effect in candidates:
+        if effect.target == place:
+            return effect
+    for effect in candidates:
+        longer, shorter = sorted((effect.target, place), key=len, reverse=True)
+        if longer.startswith(shorter) and longer[len(shorter)] in ".[":
+            return effect
+    return None
 
 
 def _errors(outcome: Outcome, source: _Source) -> Iterator[Difference]:

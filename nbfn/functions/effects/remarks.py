@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
@@ -11,7 +11,6 @@ from typing import Any
 from nbfn.code import is_user_module, plain_function
 from nbfn.functions.effects.finder import Effect, Finder
 from nbfn.functions.effects.rules import GOES_THROUGH_DATA
-from nbfn.functions.effects.texts import texts_of_tensors
 from nbfn.functions.effects.values import known
 from nbfn.state.helpers import with_helpers
 
@@ -34,12 +33,7 @@ class Remarks:
     are_prints: bool = False
 
 
-def remarks(
-    python_function: Any,
-    owner: Any = None,
-    graph_time: Sequence[Any] = (),
-    tensors: Collection[str] = (),
-) -> Remarks:
+def remarks(python_function: Any, owner: Any = None, graph_time: Sequence[Any] = ()) -> Remarks:
     """Returns remarks on the effects in a user function that no hit repeats.
 
     Prints whose text says that the function is being traced are intended, and left out.
@@ -49,7 +43,6 @@ def remarks(
         owner: Its instance, if it is a method.
         graph_time: Functions that it passes to ``tf.py_function`` and similar; these run at each
             call.
-        tensors: Those of its parameters that are tensors.
     """
     function = plain_function(python_function)
     if not isinstance(function, FunctionType) or not is_user_module(function.__module__):
@@ -59,25 +52,16 @@ def remarks(
         given = {} if owner is None else {function.__code__.co_varnames[0]: known(owner)}
         finder = Finder(strict=False, skipped=[*graph_time, *skipped])
         found = list(finder.in_function(function, given))
-        texts = list(texts_of_tensors(function, tensors))
     except Exception:  # inspecting user objects may raise anything
         return Remarks()
     # AutoGraph converts a loop over a dataset to a loop of the graph.
     found = [e for e in found if e.reason.is_effect and e.reason is not GOES_THROUGH_DATA]
     meant = {e.inner for e in found if e.reason.kind == "print" and _TRACING.search(e.text)}
     found = [e for e in found if e.reason.kind != "print" or e.inner not in meant]
-    texts = [each for each in texts if each[0] not in meant]
     lines = list(dict.fromkeys(_sentence(effect, function.__name__) for effect in found))
-    reported = {effect.inner for effect in found if effect.function == function.__name__}
-    lines += dict.fromkeys(_of_text(*each) for each in texts if each[0] not in reported)
     if len(lines) > MAX_LINES:
         lines = [*lines[: MAX_LINES - 1], f"and {len(lines) - MAX_LINES + 1} more"]
-    are_prints = not texts and all(effect.reason.kind == "print" for effect in found)
-    return Remarks(tuple(lines), are_prints)
-
-
-def _of_text(line: int, name: str) -> str:
-    return f"line {line} makes a text of the tensor `{name}`; tf.strings.format does at each call"
+    return Remarks(tuple(lines), all(effect.reason.kind == "print" for effect in found))
 
 
 def _sentence(effect: Effect, own: str) -> str:

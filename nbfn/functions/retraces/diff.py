@@ -1,7 +1,4 @@
-"""Compares two traces: their keys, captures and operations.
-
-RFC "Functions, not Sessions", section "Derived/Related Graphs": tooling that looks at graphs.
-"""
+"""`diff`: compares two traces, or the newest traces of two functions."""
 
 from __future__ import annotations
 
@@ -104,15 +101,24 @@ class TraceDiff:
         return "\n".join([*lines, f"  size: {sizes}, {before:,} -> {after:,} bytes"])
 
 
-def diff(trace: Trace, other: Trace) -> TraceDiff:
-    """Compares two traces, which may belong to different functions.
+def diff(a: Any, b: Any) -> TraceDiff:
+    """Compares two traces: their keys, captures and operations.
+
+    RFC "Functions, not Sessions", section "Derived/Related Graphs".
+
+    Args:
+        a: A trace, or a function, whose newest trace is compared.
+        b: The same.
+
+    Returns:
+        The differences; ``str`` of it is readable.
 
     Raises:
-        EvictedError: If one of them has left the cache.
-        TypeError: If `other` is not a trace.
+        TypeError: If one is neither a trace nor a traced or watched function.
+        ValueError: If a function has no trace yet.
+        EvictedError: If a trace has left the cache.
     """
-    if not hasattr(other, "graph_def") or not hasattr(other, "captures"):
-        raise TypeError(f"expected a trace to compare with, found {type(other).__name__} {other!r}")
+    trace, other = _trace_of(a), _trace_of(b)
     old, new = trace.graph_def(), other.graph_def()
     before, after = ({node.name: node for node in each.node} for each in (old, new))
     common = [name for name in before if name in after]
@@ -136,6 +142,19 @@ def diff(trace: Trace, other: Trace) -> TraceDiff:
         nbytes=(trace.nbytes, other.nbytes),
         traces=(trace, other),
     )
+
+
+def _trace_of(given: Any) -> Trace:
+    if hasattr(given, "graph_def"):
+        return given  # type: ignore[no-any-return]
+    made = getattr(given, "traces", None)
+    if not isinstance(made, tuple):
+        raise TypeError(
+            f"expected a trace or a traced function to compare, found {type(given).__name__}"
+        )
+    if not made:
+        raise ValueError(f"`{given.label}` has no trace yet; call it first")
+    return made[-1]  # type: ignore[no-any-return]
 
 
 def _causes(trace: Trace, other: Trace) -> tuple[Cause, ...]:

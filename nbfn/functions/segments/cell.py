@@ -8,10 +8,11 @@ from typing import Any
 
 from nbfn.functions.calls.record import GroupView, clock
 from nbfn.functions.segments import times
+from nbfn.functions.segments.body import Surroundings
 from nbfn.functions.segments.plan import Plan
 from nbfn.functions.segments.report import Report, report
 from nbfn.functions.segments.run import CellRun
-from nbfn.functions.segments.segment import Segment, Surroundings
+from nbfn.functions.segments.segment import Segment
 from nbfn.functions.segments.text import AnalysedCell
 from nbfn.functions.traced.traced_function import TracedFunction
 from nbfn.site import Cell

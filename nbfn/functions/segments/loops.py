@@ -17,8 +17,9 @@ import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.code import copy_of_tree
+from nbfn.functions.segments.body import Surroundings
 from nbfn.functions.segments.numbers import is_used_with_tensors
-from nbfn.functions.segments.segment import Segment, Surroundings
+from nbfn.functions.segments.segment import Segment
 from nbfn.functions.segments.text import Statement
 
 _ITEM, _LOOP, _TURN = "nbfn·item", "nbfn·loop", "nbfn·turn"

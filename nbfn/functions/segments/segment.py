@@ -22,8 +22,7 @@ from nbfn.functions.checking.check import Check
 from nbfn.functions.effects.monitor import StoppedTraceError, TraceMonitor
 from nbfn.functions.effects.statement import monitor_of
 from nbfn.functions.effects.values import is_tensor, is_variable
-from nbfn.functions.segments.body import Surroundings as Surroundings
-from nbfn.functions.segments.body import function_of
+from nbfn.functions.segments.body import Surroundings, function_of
 from nbfn.functions.segments.contract import (
     RESULT_NAME,
     NotKeptError,

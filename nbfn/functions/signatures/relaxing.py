@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 def suggest(function: Recorded) -> Cover:
     """Returns the least general signature that covers the newest trace and similar ones."""
-    return replace(_general(function), code=_relaxing(function))
+    return replace(cover(_usable(function)), code=_relaxing(function))
 
 
 def _relaxing(function: Recorded) -> str | None:
@@ -39,17 +39,13 @@ def _relaxing(function: Recorded) -> str | None:
     return recorder.relaxing or f"{name}.relax()"
 
 
-def _general(function: Recorded) -> Cover:
-    usable = _usable(function)
-    return cover(usable)
-
-
 def relax(function: Recorded) -> Trace:
     """Makes one trace that covers the others, and evicts these."""
-    general = _general(function)
+    usable = _usable(function)
+    general = cover(usable)
     covered = [trace for trace in function.traces if trace.number in general.numbers]
     if len(covered) == 1:
-        if len(_usable(function)) > 1:
+        if len(usable) > 1:
             raise RelaxError(_nothing(function))
         covered[0].relaxed_at = covered[0].hits
         return covered[0]

@@ -15,7 +15,6 @@ from nbfn.functions.effects.remarks import remarks
 from nbfn.functions.recording.recorded import Recorded
 from nbfn.functions.retraces.definitions import MAX_IN_A_LOOP, Definition
 from nbfn.functions.traced.first_look import first_look
-from nbfn.functions.traces.key import TensorLeaf
 from nbfn.functions.traces.trace import Trace
 from nbfn.site import warn
 
@@ -53,9 +52,7 @@ def _warn(function: Recorded, definition: Definition | None, trace: Trace) -> No
         if shown:
             warn(f"`{function.label}`, in its first trace:\n  " + "\n  ".join(shown))
         graph_time = _tensorflow.graph_time_functions(trace.graph)
-        leaves = trace.key.leaves.items()
-        tensors = [path for path, leaf in leaves if isinstance(leaf, TensorLeaf)]
-        found = remarks(function.python_function, function.owner, graph_time, tensors)
+        found = remarks(function.python_function, function.owner, graph_time)
         if found.lines:
             lines = "\n  ".join(found.lines)
             text = f"`{function.label}` does this only while it is traced:\n  {lines}"

@@ -107,10 +107,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
 
     pending_warning: str | None = None
     recorder: Recorder  # type: ignore[assignment]
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.start_recording()
+    _owner: weakref.ReferenceType[Any] | None = None
 
     def start_recording(self, options: Options | None = None) -> None:
         """Starts a new record."""
@@ -123,7 +120,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         self.site: Site = definition_site(code)
         self.relaxed: tuple[Cover, ...] = ()
         self.converts: tuple[Cover, ...] = ()
-        self._owner: weakref.ReferenceType[Any] | None = None
+        self._owner = None
         self._settings = options
         self._pattern = options.pattern
         own = weakref.ref(self)
@@ -841,7 +838,6 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
 
     def _become_method(self, unbound: TracedFunction, instance: Any) -> None:
         python_function = unbound.python_function
-        known_as = self.known_as
         self.start_recording(unbound._settings)
         self._owner = owner = weakref.ref(instance)
         recorder = self.recorder
@@ -852,7 +848,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         recorder.first_cause = Cause("new_instance", "first call on this instance")
         self._definition, self.checked_effects = None, unbound.checked_effects
         recorder.roots = lambda: roots(python_function, owner())
-        self.site, self.known_as = unbound.site, known_as
+        self.site = unbound.site
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())

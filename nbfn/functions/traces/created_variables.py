@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.errors import NbfnError
-from nbfn.functions.traces.late_builds import late_build, undo_builds
+from nbfn.functions.traces.late_builds import build_advice, undo_builds
 from nbfn.site import site_of
 
 if TYPE_CHECKING:
@@ -87,11 +87,10 @@ class Creations:
 
     def _refusal(self, name: str, label: str) -> str:
         before = "; ".join(f"`{each}` at {place}" for each, place in self.first) or "none"
-        built = late_build()
         return (
             f"`{name}` creates the variable `{label}` at {_place()}, but this is "
             f"not its first trace. On the first it created {before}. "
-            f"{_advice(name) if built is None else built.advice}"
+            f"{build_advice() or _advice(name)}"
         )
 
 

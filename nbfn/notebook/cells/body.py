@@ -9,8 +9,8 @@ import tensorflow as tf
 from IPython.core.interactiveshell import InteractiveShell
 
 from nbfn.functions import stance
+from nbfn.functions.segments.body import Surroundings
 from nbfn.functions.segments.cell import TracedCell
-from nbfn.functions.segments.segment import Surroundings
 from nbfn.functions.segments.text import analysed
 from nbfn.notebook.cells.options import CellOptions
 from nbfn.notebook.cells.parse import ParsedCell
