@@ -33,7 +33,6 @@ from nbfn._tensorflow.graphs.captures import (
     captured,
     changing_resource_operations,
     drawn_in,
-    draws,
     graphs_in,
     has_boolean_conditions,
     is_loop_or_branch,
@@ -97,6 +96,12 @@ from nbfn._tensorflow.running.devices import (
 )
 from nbfn._tensorflow.running.loops import Counter, enclosing_graphs, register_loop
 from nbfn._tensorflow.running.profiling import Executed, ProfilerBusyError, run_profiled
+from nbfn._tensorflow.running.random_numbers import (
+    SEEDS,
+    eager_random_state,
+    put_eager_random_state_back,
+    seeds_of,
+)
 from nbfn._tensorflow.running.runs import run_collecting
 from nbfn._tensorflow.running.sampling import (
     compiles_with_xla,
@@ -171,15 +176,12 @@ from nbfn._tensorflow.tracing.tracing import (
     ScopedFunction,
     UnlistedFunction,
     adopt_initialization,
-    eager_random_state,
     explicit_device,
-    global_seed,
     holds_lock,
     initialization,
     look_up,
     may_create_variables,
     options_of,
-    put_eager_random_state_back,
     release_lock,
     restore_initialization,
     schedules,

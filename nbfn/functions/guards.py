@@ -7,7 +7,9 @@ which is part of a trace's key. State that the traced code itself changes is exc
 
 from __future__ import annotations
 
+import sys
 import threading
+import traceback
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,13 +17,14 @@ from threading import get_ident
 from typing import Any, Literal
 
 from nbfn import _tensorflow
+from nbfn.code import is_user_module
 from nbfn.site import warn
 from nbfn.state.bytecode.graph_time import NOTHING
 from nbfn.state.bytecode.reads import Named
 from nbfn.state.guarded import GuardedState
 from nbfn.state.state import Fingerprints, Source, State, changes
-from nbfn.state.values.fingerprints import Fingerprint
-from nbfn.state.values.introspection import Fetch, fetch_of
+from nbfn.state.values.fingerprints import fingerprint
+from nbfn.state.values.introspection import Fetch, fetch_of, reference_to
 from nbfn.state.values.unwrapping import fingerprint_of_functions, unwrapped
 from nbfn.state.walk import state_of
 
@@ -56,19 +59,40 @@ class ObjectGuards:
         return are_there and self.state.holds()
 
 
-SEED = Source("setting", "tf.random.set_seed")
-"""The global seed, from which operation seeds are derived while a trace is made."""
+def _watch_seeds(state: State, names: Iterable[str]) -> Fingerprints:
+    """Adds what decides which random numbers are drawn to a state; returns the fingerprints."""
+    found = {}
+    for name in names:
+        fetch = _tensorflow.SEEDS[name]
+        value = fetch()
+        found[Source("setting", name)] = fingerprint(value)
+        reference = reference_to(value)
+        if reference is None:
+            state.same.append((fetch, value))
+        else:
+            state.weak.append((fetch, reference))
+    state.fingerprints.update(found)
+    return found
 
 
-def _seed() -> dict[Source, Fingerprint]:
-    seed = _tensorflow.global_seed()
-    return {SEED: Fingerprint(("seed", seed), str(seed))}
+def _another_thread_runs() -> bool:
+    """Returns whether another thread may have changed what a trace reads while it was made."""
+    here = get_ident()
+    if here != threading.main_thread().ident:
+        return True
+    others = (frame for thread, frame in sys._current_frames().items() if thread != here)
+    stacks = (frame for each in others for frame, _ in traceback.walk_stack(each))
+    return any(is_user_module(frame.f_globals.get("__name__")) for frame in stacks)
 
 
-def _watch_seed(state: State) -> None:
-    """Adds the global seed to a state."""
-    state.fingerprints.update(_seed())
-    state.same.append((_tensorflow.global_seed, _tensorflow.global_seed()))
+def _is_of_others(source: Source, pair: tuple[Any, Any], states: Iterable[State]) -> bool:
+    """Returns whether another thread has changed a plain value, to which no code here assigns.
+
+    Other values may be changed in place, by methods.
+    """
+    is_plain = all(each.kind == "number" or each.content[0] in (str, bool) for each in pair)
+    has_name = source.kind in ("global", "closure", "attribute")
+    return is_plain and has_name and not any(each.may_store(source) for each in states)
 
 
 class Guards:
@@ -96,7 +120,7 @@ class Guards:
         self._states: dict[int, GuardedState] = {}
         self._made = 0
         self._graph_time = NOTHING
-        self._draws = False
+        self._seeds: frozenset[str] = frozenset()
         self._lock = threading.RLock()
         self._reading = set[int]()  # threads in `read_once`
 
@@ -125,8 +149,7 @@ class Guards:
             own = [("self", self._owner()), ("", self._python_function())]
             now = state_of(own, self._graph_time, self.named)
             now.fingerprints.update(self._own_code())
-            if self._draws:
-                _watch_seed(now)
+            _watch_seeds(now, self._seeds)
             self._own, self._now = now, None
         return self._own
 
@@ -251,7 +274,6 @@ class Guards:
         objects: Objects,
         called_each_time: Iterable[Callable[[], Any]],
         at_graph_time: Collection[Callable[..., Any]],
-        draws: bool = False,
     ) -> None:
         """Exempts what a new trace does not depend on, and records what tracing created.
 
@@ -263,12 +285,8 @@ class Guards:
             objects: As for `guarded`.
             called_each_time: Functions that the trace calls; what they read is read again.
             at_graph_time: Functions that the trace has passed to ``py_function``.
-            draws: Whether the trace draws random numbers from TensorFlow's hidden state.
         """
         with self._lock:
-            if draws and not self._draws:
-                self._draws, self._own = True, _NOTHING
-                made_in.fingerprints = made_in.fingerprints | _seed()
             now = self.fingerprints(objects)
             read = [s for each in called_each_time for s in state_of([("", each)]).fingerprints]
             names = {(source.kind, source.name) for source in read}
@@ -277,6 +295,11 @@ class Guards:
             # read again when the cache is cleared.
             different = changes(made_in.fingerprints, made_in.without_exempt(now))
             changed = {source for source, _ in different if source in now}
+            if changed and _another_thread_runs():
+                states = [self._own, *([self._known(objects).state] if objects else ())]
+                by_others = {each for each, pair in different if _is_of_others(each, pair, states)}
+                changed -= by_others  # the state stays that before: the next call is in another
+                now = {**now, **{each: made_in.fingerprints[each] for each in by_others}}
             made_in.exempt_sources(free)
             made_in.note_changes(changed - free, now)
             graph_time = self._graph_time.and_of(at_graph_time)
@@ -284,6 +307,13 @@ class Guards:
                 self._graph_time, self._own = graph_time, _NOTHING
                 self._replace(now, self.fingerprints(objects))
             self._now = None  # the current state may depend on what is exempt
+
+    def draws_from(self, seeds: frozenset[str], made_in: GuardedState) -> None:
+        """Notes what decides which random numbers a new trace draws: names in `SEEDS`."""
+        with self._lock:
+            if new := seeds - self._seeds:
+                self._seeds, self._own = self._seeds | new, _NOTHING
+                made_in.fingerprints = {**made_in.fingerprints, **_watch_seeds(State(), new)}
 
     def forget(self, state: GuardedState) -> None:
         """Forgets a state in which a call created variables: a later call creates others."""

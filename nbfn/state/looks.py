@@ -18,8 +18,10 @@ from nbfn.state.values.fingerprints import content_of, is_a, is_content, is_immu
 from nbfn.state.values.introspection import Fetch, part_fetched, reference_to
 
 _CONTAINERS = (dict, defaultdict, list, tuple)
-_MAX_PARTS = 200
-"""Larger containers are compared by content, of which plain items cost little."""
+_MAX_PARTS = 2000
+"""Larger containers are compared by content."""
+_OF_CONTAINER = 10
+"""A container in another one counts as much as this many parts."""
 
 
 def look_into(value: Any, fetch: Fetch, content: Any) -> Look | None:
@@ -47,7 +49,7 @@ def _holds(looks: tuple[Look, ...], fetch: Fetch, content: Any) -> bool:
 def _look_into(value: Any, fetch: Fetch, found: list[Look], left: list[int]) -> bool:
     """Adds the looks at a container and those in it; returns whether they are enough."""
     is_dict = is_a(value, dict)
-    left[0] -= len(value)
+    left[0] -= _OF_CONTAINER + len(value)
     keys = _flat(value) if is_dict else []
     if left[0] < 0 or not all(is_immutable(key) or is_a(key, type) for key in keys):
         return False

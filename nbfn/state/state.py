@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from nbfn.state.bytecode.dynamic_attributes import ANY
 from nbfn.state.bytecode.reads import Named
 from nbfn.state.columns import IdentityCheck, Look, in_columns
 from nbfn.state.values.fingerprints import ABSENT, Fingerprint, content_of
@@ -47,6 +48,7 @@ class State:
     Attributes:
         fingerprints: The fingerprint of each source.
         attributes: All attributes that the walked code names.
+        stored: All names and attributes that it assigns.
         looks: Checks of all that is in a container or in a dictionary of attributes.
         same: Fetches what must be the same immutable object, with that object.
         weak: The same for objects that are held weakly.
@@ -61,6 +63,7 @@ class State:
 
     fingerprints: dict[Source, Fingerprint] = field(default_factory=dict)
     attributes: frozenset[Named] = frozenset()
+    stored: frozenset[str] = frozenset()
     looks: list[Look] = field(default_factory=list)
     same: list[tuple[Fetch, Any]] = field(default_factory=list)
     weak: list[tuple[Fetch, Fetch]] = field(default_factory=list)
@@ -90,11 +93,17 @@ class State:
             if fetch() is not value:
                 return False
         for fetch, reference in self.weak:
-            if fetch() is not reference():
+            found = fetch()
+            if found is None or found is not reference():  # None, once the object is dead
                 return False
         return settings_hold(self.settings) and all(
             content_of(fetch()) == known for fetch, known in self.content
         )
+
+
+    def may_store(self, source: Source) -> bool:
+        """Returns whether the walked code itself may assign to a global, closure or attribute."""
+        return ANY in self.stored or source.name.rpartition(".")[2] in self.stored
 
 
 def changes(before: Fingerprints, after: Fingerprints) -> list[Change]:

@@ -337,6 +337,7 @@ class Walk:
         read = reads(function.__code__, self._graph_time, *_loggers_and_libraries(function))
         self.named |= read.attributes | (read.of_libraries & _NAMED_ANYWAY)
         self.guards.opaque |= bool(read.written)
+        self.guards.stored |= read.stored
         namespace = function.__globals__
         known = map(namespace.get, read.globals)
         if "keras" in self.named or "keras" in read.of_libraries or any(map(_is_keras, known)):
@@ -590,7 +591,7 @@ class Walk:
     ) -> None:
         """Adds a check that an object gets none of the wanted attributes that it does not have."""
         is_all |= ANY in self.guards.attributes
-        names = frozenset(own) if is_all else frozenset(wanted) - own.keys()
+        names = frozenset(own) if is_all else frozenset(wanted).difference(own)
         if is_all or names or cls is not None:
             probe = functools.partial(has_no_other, holder, names, cls, is_all=is_all)
             self.guards.same.append((probe, True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import keras
 import pytest
 import tensorflow as tf
 
@@ -80,3 +81,14 @@ def test_a_seed_that_the_function_sets_itself_is_no_cause() -> None:
     for _ in range(3):
         draw()
     assert len(draw.traces) == 1
+
+
+def test_the_generator_of_keras() -> None:
+    drawn: dict[bool, list[float]] = {}
+    for traced in (False, True):
+        draw: Any = lambda: keras.random.uniform([])  # noqa: E731
+        draw = nbfn.function(draw) if traced else draw
+        for _ in range(3):
+            keras.utils.set_random_seed(3)
+            drawn.setdefault(traced, []).extend(float(draw()) for _ in range(2))
+    assert drawn[True] == drawn[False]

@@ -159,3 +159,10 @@ def test_columns_keep_no_object_alive(space: Any) -> None:
     gc.collect()
     assert [reference() for reference in references] == [None] * 4
     assert [look() for look in looks].count(True) == 1  # that no builtin is hidden
+
+
+def test_a_column_of_what_is_unchanged_decides_by_itself(space: Any) -> None:
+    state = state_of([("run", space["run"])])
+    columns = [look for look in state.looks if look.func is _or_each]  # type: ignore[attr-defined]
+    assert columns
+    assert all(is_same() for is_same, _ in (look.args for look in columns))  # type: ignore[attr-defined]

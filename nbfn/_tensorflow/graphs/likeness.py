@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import marshal
+import weakref
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -16,9 +19,28 @@ def do_the_same(one: Any, other: Any) -> bool:
     that a graph calls and custom gradients, never compare equal.
     """
     types = [(each.function_type.parameters, each.function_type.output) for each in (one, other)]
+    sizes = [len(each.graph.get_operations()) for each in (one, other)]
     return (
-        types[0] == types[1] and _captured(one) == _captured(other) and _form(one) == _form(other)
+        types[0] == types[1]
+        and sizes[0] == sizes[1]
+        and _captured(one) == _captured(other)
+        and _digest_of(one.graph) == _digest_of(other.graph)
     )
+
+
+_digests: weakref.WeakKeyDictionary[Any, bytes] = weakref.WeakKeyDictionary()
+"""The digest of each graph that was compared: a new trace is compared with every older one."""
+
+
+def _digest_of(graph: Any) -> bytes:
+    if graph not in _digests:
+        _digests[graph] = _digest(_form(graph))
+    return _digests[graph]
+
+
+def _digest(form: Any) -> bytes:
+    # Version 2 has no back references, so equal forms, and only these, have equal bytes.
+    return hashlib.blake2b(marshal.dumps(form, 2), digest_size=32).digest()
 
 
 def _captured(concrete: Any) -> Any:
@@ -29,9 +51,8 @@ def _captured(concrete: Any) -> Any:
     return [id(external) for external, _ in graph.captures]
 
 
-def _form(concrete: Any) -> Any:
-    """Returns the operations of a trace with numbers instead of names."""
-    graph = concrete.graph
+def _form(graph: Any) -> Any:
+    """Returns the operations of a graph with numbers instead of names."""
     definition = graph.as_graph_def()
     functions = {each.signature.name: each for each in definition.library.function}
     numbers = {node.name: i for i, node in enumerate(definition.node)}
@@ -81,9 +102,11 @@ def _form_of_function(name: str, functions: Mapping[str, Any], known: dict[str, 
         numbers = {each: -1 - i for i, each in enumerate(arguments)}
         numbers |= {node.name: i for i, node in enumerate(function.node_def)}
         outputs = [each.name for each in function.signature.output_arg]
-        known[name] = (
-            [_numbered(function.ret[each], numbers) for each in outputs],
-            sorted(_numbered(each, numbers) for each in function.control_ret.values()),
-            _form_of_nodes(function.node_def, numbers, functions, known),
+        known[name] = _digest(
+            (
+                [_numbered(function.ret[each], numbers) for each in outputs],
+                sorted(_numbered(each, numbers) for each in function.control_ret.values()),
+                _form_of_nodes(function.node_def, numbers, functions, known),
+            )
         )
     return known[name]

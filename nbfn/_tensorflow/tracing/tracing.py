@@ -32,6 +32,8 @@ _Function: Any = Function
 CAN_SCOPE = _tf_decorator is not None and hasattr(Function, "_generate_tracing_options")
 """Whether TensorFlow calls the methods that `ScopedFunction` overrides."""
 
+_INITIALIZE = "_initialize_uninitialized_variables"
+
 
 class _Decorated:
     """Wraps a decorated argument, so that TensorFlow does not unwrap it.
@@ -82,6 +84,20 @@ class ScopedFunction(_Function):  # type: ignore[misc]
         __tracebackhide__ = True
         args, kwargs = _with_decorators(args, kwargs)
         return super()._get_concrete_function_garbage_collected(*args, **kwargs)
+
+    def _initialize(
+        self, args: Any, kwds: Any, add_initializers_to: list[tuple[Any, Any]] | None = None
+    ) -> None:
+        __tracebackhide__ = True
+        try:
+            super()._initialize(args, kwds, add_initializers_to=add_initializers_to)
+        except BaseException:  # an interrupt, too
+            # TensorFlow gives variables their initial values when the trace is complete (2.21). The
+            # layers and optimizers that have created some would count as built, and be useless.
+            if add_initializers_to and hasattr(self, _INITIALIZE):
+                with contextlib.suppress(Exception):  # a value may depend on the arguments
+                    getattr(self, _INITIALIZE)(add_initializers_to)
+            raise
 
     def adopt_clone(self, clone: Any) -> None:
         """Adopts a function that a strategy has cloned to call this one on its replicas."""
@@ -245,21 +261,3 @@ def options_of(function: Any) -> dict[str, Any]:
     """Returns the options of a tf.function besides its signature, as ``tf.function`` takes them."""
     names = ("autograph", "jit_compile", "reduce_retracing", "experimental_autograph_options")
     return {name: getattr(function, f"_{name}") for name in names if hasattr(function, f"_{name}")}
-
-
-def global_seed() -> Any:
-    """Returns the seed set by ``tf.random.set_seed``; None if not set or unknown."""
-    safe = getattr(_context, "context_safe", None)
-    return getattr(safe(), "_seed", None) if safe is not None else None
-
-
-def eager_random_state() -> Any:
-    """Returns the state from which eager operations draw their seeds; None if unknown."""
-    numbers: Any = getattr(_context.context(), "_rng", None) if _context is not None else None
-    return numbers.getstate() if hasattr(numbers, "getstate") else None
-
-
-def put_eager_random_state_back(state: Any) -> None:
-    """Restores a state of `eager_random_state`."""
-    if state is not None and _context is not None:
-        _context.context()._rng.setstate(state)

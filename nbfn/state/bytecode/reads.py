@@ -20,6 +20,8 @@ GLOBALS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
 _ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "IMPORT_FROM"})
 _CLOSED = ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
 _BY_TEXT = frozenset({"globals", "eval", "exec"})
+_STORES = ("STORE_GLOBAL", "STORE_NAME", "STORE_DEREF", "STORE_ATTR")
+_STORES_ANY = frozenset({*_BY_TEXT, "setattr", "__setattr__", "vars", "__dict__"})
 _NAME = re.compile(r"[^\W\d]\w*")
 
 Named = str | tuple[str, Part]
@@ -39,7 +41,8 @@ class Reads:
         roots: The globals on which attributes of any name are looked up.
         modules: Full names of imported modules.
         parts: The globals and closure variables of which only parts are read.
-        written: The names that the code itself assigns.
+        written: The globals and closure variables that the code itself assigns.
+        stored: All names and attributes that it assigns, with `ANY` if they may have any name.
         of_libraries: Names looked up on library modules.
         used: All names that are read, except at graph time or only for output.
     """
@@ -50,6 +53,7 @@ class Reads:
     modules: frozenset[str]
     parts: Mapping[str, frozenset[Part]]
     written: frozenset[str]
+    stored: frozenset[str]
     of_libraries: frozenset[str]
     used: frozenset[str]
 
@@ -75,6 +79,7 @@ def reads(
     roots: set[str] = set()
     modules: set[str] = set()
     written: set[str] = set()
+    stored: set[str] = set()
     of_libraries: set[str] = set()
     used: dict[str, set[Part | None]] = defaultdict(set)
     used_attributes: dict[str, set[Part | None]] = defaultdict(set)
@@ -88,6 +93,10 @@ def reads(
         of_library = False
         for i, instruction in enumerate(instructions):
             name, value = instruction.opname, instruction.argval
+            if name in _STORES:
+                stored.add(value)
+            elif value in _STORES_ANY and (name in GLOBALS or name in _ATTRIBUTES):
+                stored.add(ANY)
             is_attribute = name in _ATTRIBUTES
             of_library = (name in GLOBALS and value in libraries) or (of_library and is_attribute)
             if i in hidden:
@@ -127,6 +136,7 @@ def reads(
         frozenset(modules),
         parts,
         frozenset(written),
+        frozenset(stored),
         frozenset(of_libraries),
         frozenset(used),
     )

@@ -96,3 +96,35 @@ def test_a_change_is_seen_while_another_thread_looks_a_call_up() -> None:
     done.set()
     other.join()
     assert values == [2.0, 2.0]
+
+
+class Settings:
+    rate = 1.0
+    traced = 0
+
+
+factor = 1.0
+
+
+def test_what_another_thread_changes_while_a_trace_is_made_is_guarded() -> None:
+    begun, changed = threading.Event(), threading.Event()
+
+    @nbfn.function
+    def step(x: Any) -> Any:
+        y = x * factor * Settings.rate
+        Settings.traced += 1  # its own, and no reason to trace again
+        begun.set()
+        changed.wait(10)
+        return y
+
+    worker = threading.Thread(target=step, args=(tf.constant(2.0),))
+    worker.start()
+    assert begun.wait(10)
+    globals()["factor"] = 3.0
+    Settings.rate = 5.0
+    changed.set()
+    worker.join()
+    assert [float(step(tf.constant(2.0))) for _ in range(3)] == [30.0] * 3
+    Settings.rate = 7.0
+    assert float(step(tf.constant(2.0))) == 42.0
+    assert (step.calls, len(step.traces)) == (5, 3)

@@ -183,3 +183,32 @@ def test_an_error_says_that_its_trace_is_one_because_python_has_changed() -> Non
     with pytest.raises(ValueError, match="rank") as other:
         total(tf.ones([]))
     assert not hasattr(other.value, "__notes__")
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+@pytest.mark.parametrize("how", ["call", "get_concrete_function", "nested"])
+def test_what_a_failed_first_trace_has_created_can_be_used(how: str, error: Any) -> None:
+    def losses(wrapped: Callable[..., Any]) -> list[float]:
+        model = keras.Sequential([keras.layers.Dense(2, kernel_initializer="ones")])
+        optimizer = keras.optimizers.Adam(0.1)
+        fails = [True]
+
+        def step(x: Any) -> Any:
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean(model(x) ** 2)
+            optimizer.build(model.trainable_variables)
+            if fails:
+                raise error
+            grads = tape.gradient(loss, model.trainable_variables)
+            optimizer.apply_gradients(zip(grads, model.trainable_variables, strict=True))
+            return loss
+
+        traced = wrapped(step)
+        outer = wrapped(lambda x: traced(x)) if how == "nested" else traced
+        with pytest.raises(error):
+            getattr(outer, how, outer)(tf.ones([4, 3]))
+        fails.clear()
+        found = [float(outer(tf.ones([4, 3]))) for _ in range(3)]
+        return [*found, float(tf.reduce_sum(model(tf.ones([4, 3]))))]
+
+    assert losses(nbfn.function) == pytest.approx(losses(lambda fn: fn), rel=1e-4)
