@@ -100,7 +100,6 @@ class State:
             content_of(fetch()) == known for fetch, known in self.content
         )
 
-
     def may_store(self, source: Source) -> bool:
         """Returns whether the walked code itself may assign to a global, closure or attribute."""
         return ANY in self.stored or source.name.rpartition(".")[2] in self.stored

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nbfn.state.columns import IdentityCheck, in_columns
+from nbfn.state.columns import IdentityCheck, _or_each, in_columns
 from nbfn.state.values.introspection import (
     closed_over,
     has_no_other,
@@ -20,6 +20,7 @@ from nbfn.state.values.introspection import (
     is_as_written,
     member,
 )
+from nbfn.state.walk import state_of
 
 SOURCE = """
 class Base: rate = 2.0
@@ -161,8 +162,16 @@ def test_columns_keep_no_object_alive(space: Any) -> None:
     assert [look() for look in looks].count(True) == 1  # that no builtin is hidden
 
 
-def test_a_column_of_what_is_unchanged_decides_by_itself(space: Any) -> None:
-    state = state_of([("run", space["run"])])
-    columns = [look for look in state.looks if look.func is _or_each]  # type: ignore[attr-defined]
+class Sample:
+    def __init__(self, value: float) -> None:
+        self.value = value
+
+
+samples = [Sample(float(i)) for i in range(10)]
+
+
+def test_columns_of_what_is_unchanged_decide_by_themselves() -> None:
+    state = state_of([("total", lambda: sum(each.value for each in samples))])
+    columns: list[Any] = [each for each in state.looks if getattr(each, "func", None) is _or_each]
     assert columns
-    assert all(is_same() for is_same, _ in (look.args for look in columns))  # type: ignore[attr-defined]
+    assert all(is_same() for is_same, _ in (each.args for each in columns))

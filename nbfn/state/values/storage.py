@@ -27,7 +27,7 @@ from nbfn.state.values.introspection import with_decorated, without_descriptor
 _EXCLUDED = frozenset(
     {
         *("builtins", "nbfn", "tensorflow", "keras", "numpy", "IPython", "ipykernel"),
-        *("logging", "threading", "contextlib", "typing"),
+        *("logging", "contextlib", "typing"),
     }
 )
 _OPERATORS = (ALWAYS | LENGTH) - IN_PLACE

@@ -5,6 +5,7 @@ from __future__ import annotations
 import configparser
 import string
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -324,3 +325,22 @@ def test_properties_of_cython() -> None:
         shape, flat = vars(np.ndarray)["shape"], vars(np.ndarray)["flat"]
 
     assert own_attributes(np.zeros(3).view(Made)) == {"shape": (3,)}  # `flat` is always another
+
+
+@pytest.mark.filterwarnings("ignore:.*only while it is traced:nbfn.NbfnWarning")
+def test_an_event_is_guarded_and_locks_are_no_state() -> None:
+    stop, lock = threading.Event(), threading.RLock()
+
+    @nbfn.function
+    def step(x: Any) -> Any:
+        with lock:
+            return -x if stop.is_set() else x
+
+    found = [float(step(ONE))]
+    stop.set()
+    found.append(float(step(ONE)))
+    stop.clear()
+    with lock:
+        found.append(float(step(ONE)))
+    assert found == [1.0, -1.0, 1.0]
+    assert len(step.traces) == 2
