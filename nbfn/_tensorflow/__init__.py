@@ -94,14 +94,14 @@ from nbfn._tensorflow.running.devices import (
     is_custom_device,
     memory_of_devices,
 )
-from nbfn._tensorflow.running.loops import Counter, enclosing_graphs, register_loop
-from nbfn._tensorflow.running.profiling import Executed, ProfilerBusyError, run_profiled
-from nbfn._tensorflow.running.random_numbers import (
-    SEEDS,
+from nbfn._tensorflow.running.hidden_settings import (
+    SETTINGS,
     eager_random_state,
     put_eager_random_state_back,
-    seeds_of,
+    settings_of,
 )
+from nbfn._tensorflow.running.loops import Counter, enclosing_graphs, register_loop
+from nbfn._tensorflow.running.profiling import Executed, ProfilerBusyError, run_profiled
 from nbfn._tensorflow.running.runs import run_collecting
 from nbfn._tensorflow.running.sampling import (
     compiles_with_xla,

@@ -59,11 +59,11 @@ class ObjectGuards:
         return are_there and self.state.holds()
 
 
-def _watch_seeds(state: State, names: Iterable[str]) -> Fingerprints:
-    """Adds what decides which random numbers are drawn to a state; returns the fingerprints."""
+def _watch(state: State, settings: Iterable[str]) -> Fingerprints:
+    """Adds hidden settings of TensorFlow and Keras to a state; returns their fingerprints."""
     found = {}
-    for name in names:
-        fetch = _tensorflow.SEEDS[name]
+    for name in settings:
+        fetch = _tensorflow.SETTINGS[name]
         value = fetch()
         found[Source("setting", name)] = fingerprint(value)
         reference = reference_to(value)
@@ -120,7 +120,7 @@ class Guards:
         self._states: dict[int, GuardedState] = {}
         self._made = 0
         self._graph_time = NOTHING
-        self._seeds: frozenset[str] = frozenset()
+        self._settings: frozenset[str] = frozenset()
         self._lock = threading.RLock()
         self._reading = set[int]()  # threads in `read_once`
 
@@ -149,7 +149,7 @@ class Guards:
             own = [("self", self._owner()), ("", self._python_function())]
             now = state_of(own, self._graph_time, self.named)
             now.fingerprints.update(self._own_code())
-            _watch_seeds(now, self._seeds)
+            _watch(now, self._settings)
             self._own, self._now = now, None
         return self._own
 
@@ -308,12 +308,12 @@ class Guards:
                 self._replace(now, self.fingerprints(objects))
             self._now = None  # the current state may depend on what is exempt
 
-    def draws_from(self, seeds: frozenset[str], made_in: GuardedState) -> None:
-        """Notes what decides which random numbers a new trace draws: names in `SEEDS`."""
+    def depend_on(self, settings: frozenset[str], made_in: GuardedState) -> None:
+        """Adds the hidden settings that a new trace depends on: names in `SETTINGS`."""
         with self._lock:
-            if new := seeds - self._seeds:
-                self._seeds, self._own = self._seeds | new, _NOTHING
-                made_in.fingerprints = {**made_in.fingerprints, **_watch_seeds(State(), new)}
+            if new := settings - self._settings:
+                self._settings, self._own = self._settings | new, _NOTHING
+                made_in.fingerprints = {**made_in.fingerprints, **_watch(State(), new)}
 
     def forget(self, state: GuardedState) -> None:
         """Forgets a state in which a call created variables: a later call creates others."""

@@ -77,11 +77,6 @@ def stateful_random_operations(graph: Any) -> list[str]:
     return sorted(_operation_types(graph) & HIDDEN_STATE)
 
 
-def draws(graph: Any) -> bool:
-    """Returns whether a graph draws from hidden state, including available nested graphs."""
-    return any(op.type in HIDDEN_STATE for each in graphs_in(graph) for op in each.get_operations())
-
-
 def changing_resource_operations(graph: Any) -> list[str]:
     """Returns the types of operations that change resources other than variables."""
     return sorted(op for op in _operation_types(graph) if op.startswith(_CHANGING))

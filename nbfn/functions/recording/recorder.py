@@ -215,7 +215,7 @@ class Recorder(Record):
         call = self.current
         if call is None or not call.missed_at or call.wanted is None:
             return self.context_key(concrete.function_type)
-        self.guards.draws_from(_tensorflow.seeds_of(concrete.graph), call.wanted.state)
+        self.guards.depend_on(_tensorflow.settings_of(concrete.graph), call.wanted.state)
         if call.creates:  # this changes state that later traces do not
             self.guards.forget(call.wanted.state)
         else:

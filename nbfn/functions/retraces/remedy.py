@@ -115,10 +115,14 @@ _ADVICE = {
 }
 
 
-_SEED = (
-    "Draw by tf.random.stateless_… with a seed that is an argument, seed=[seed, 0]: one trace "
-    "serves every seed"
-)
+_OF_SETTINGS = {
+    "tf.random.set_seed": "Draw by tf.random.stateless_… with a seed that is an argument, "
+    "seed=[seed, 0]: one trace serves every seed",
+    "keras.utils.set_random_seed": "Draw with a keras.random.SeedGenerator of your own, and reset "
+    "its state: generator.state.assign([seed, 0])",
+    "tf.summary.experimental.set_step": "Set the step to a tf.Variable of int64, and assign to it: "
+    "one trace serves every step",
+}
 _RECURSION = (
     "Loop with `while` in place of the recursion if it goes deep: it ends only for Python "
     "values of {paths}, and each of them has a trace of its own"
@@ -177,8 +181,8 @@ def _advice(cause: Cause) -> str | None:
     if cause.kind == "scalar":
         tensor = next(str(each) for each in (cause.new, cause.old) if str(each).endswith("[]"))
         return f"Pass {{paths}} always as {{a tensor}}: tf.constant(…, tf.{tensor[:-2]})"
-    if cause.code == "stale" and cause.path == "tf.random.set_seed":
-        return _SEED
+    if cause.code == "stale" and cause.path in _OF_SETTINGS:
+        return _OF_SETTINGS[cause.path]
     if cause.code == "stale" and cause.kind == "variable":
         return _ANOTHER_VARIABLE
     if cause.code == "stale" and (cause.kind == "object" or cause.path is None):

@@ -55,7 +55,11 @@ from nbfn.functions.traced.early_warnings import (
 from nbfn.functions.traced.local_state import with_local_variables
 from nbfn.functions.traced.options import Options
 from nbfn.functions.traces.cause import Cause
-from nbfn.functions.traces.created_variables import Creations, VariableCreationError
+from nbfn.functions.traces.created_variables import (
+    Creations,
+    DeadStateError,
+    VariableCreationError,
+)
 from nbfn.functions.traces.sample import sample_of
 from nbfn.functions.traces.trace import Trace
 from nbfn.functions.traces.variable_names import notebook, public_names, roots
@@ -265,6 +269,11 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         """Makes a call as TensorFlow does; returns its value and its record."""
         __tracebackhide__ = True
         recorder = self.recorder
+        if self._owner is not None and self._owner() is None:
+            raise DeadStateError(
+                f"the object of `{self.label}` no longer exists: a traced method does not keep it "
+                "alive. Keep it by a name, and call the method of it"
+            )
         host = self._of_state(args, kwargs, state)
         fresh = _tensorflow.initialization(host)
         locked = _tensorflow.holds_lock(host)

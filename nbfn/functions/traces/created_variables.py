@@ -27,7 +27,7 @@ class VariableCreationError(NbfnError, ValueError):
 
 
 class DeadStateError(NbfnError, ReferenceError):
-    """A call needs a trace whose variable no longer exists."""
+    """A call needs a trace whose variable, or a method whose object, no longer exists."""
 
 
 _MAX_NAMED = 3

@@ -279,3 +279,22 @@ def test_bad_options_are_refused() -> None:
         nbfn.function(3)
     with pytest.raises(TypeError):
         nbfn.function(lambda x: x, no_such_option=1)
+
+
+def test_a_method_whose_object_is_gone() -> None:
+    class Trainer:
+        rate = 2.0
+
+        @nbfn.function
+        def step(self, x: Any) -> Any:
+            return x * self.rate
+
+    trainer = Trainer()
+    step = trainer.step
+    assert float(step(tf.constant(1.0))) == 2.0
+    trainer = Trainer()
+    gc.collect()
+    for _ in range(2):
+        with raises(nbfn.NbfnError):
+            step(tf.constant(1.0))
+    assert float(trainer.step(tf.constant(1.0))) == 2.0

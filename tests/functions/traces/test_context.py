@@ -118,3 +118,26 @@ def test_a_writer_is_no_key_of_functions_that_write_nothing(written) -> None:
     with written.writer("a").as_default():
         f(tf.constant(1.0))
     assert len(f.traces) == 1
+
+
+def test_the_default_step_of_summaries_is_that_of_the_call(written) -> None:
+    writer, own = written.writer("a"), tf.Variable(7, dtype=tf.int64)
+
+    @nbfn.function
+    def f(x: Any) -> Any:
+        tf.summary.write("loss", x)
+        return x
+
+    for step in (0, 1, 0):
+        with writer.as_default(step=step):
+            f(tf.constant(1.0))
+    with writer.as_default(step=own):
+        for _ in range(2):
+            f(tf.constant(1.0))
+            own.assign_add(1)
+    writer.flush()
+    assert written.steps("a") == [0, 1, 0, 7, 8]
+    assert len(f.traces) == 3
+    cause = f.retraces[0].causes[0]
+    assert cause.sentence == "setting `tf.summary.experimental.set_step` was 0, is 1"
+    assert "tf.Variable of int64" in str(f.retraces[0].remedy)

@@ -1,4 +1,4 @@
-"""The hidden random numbers of TensorFlow and Keras: their seeds, and which graphs draw from them."""
+"""Hidden settings of TensorFlow and Keras that graphs depend on: seeds, the step of summaries."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import tensorflow as tf
+
 from nbfn._tensorflow.base import internal
-from nbfn._tensorflow.graphs.captures import draws
+from nbfn._tensorflow.graphs.captures import HIDDEN_STATE, graphs_in
 
 _context = internal("eager.context")
 
@@ -28,16 +30,20 @@ def keras_generator() -> Any:
     return getattr(getattr(state, "GLOBAL_STATE_TRACKER", None), "global_seed_generator", None)
 
 
-SEEDS: dict[str, Callable[[], Any]] = {
+SETTINGS: dict[str, Callable[[], Any]] = {
     "tf.random.set_seed": global_seed,
     "keras.utils.set_random_seed": keras_generator,
+    "tf.summary.experimental.set_step": tf.summary.experimental.get_step,
 }
-"""What decides which numbers a graph draws, by the function that sets it."""
+"""The settings, by the function that sets each."""
 
 
-def seeds_of(graph: Any) -> frozenset[str]:
-    """Returns the names in `SEEDS` of what a graph draws from."""
-    found = {"tf.random.set_seed"} if draws(graph) else set()
+def settings_of(graph: Any) -> frozenset[str]:
+    """Returns the names in `SETTINGS` of those that a graph depends on, also nested."""
+    types = {op.type for each in graphs_in(graph) for op in each.get_operations()}
+    found = set() if types.isdisjoint(HIDDEN_STATE) else {"tf.random.set_seed"}
+    if any(each.startswith("Write") and each.endswith("Summary") for each in types):
+        found.add("tf.summary.experimental.set_step")
     variable = getattr(getattr(keras_generator(), "state", None), "value", None)
     handle = getattr(variable, "handle", None)
     if handle is not None and any(external is handle for external, _ in graph.captures):
