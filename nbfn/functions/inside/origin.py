@@ -143,6 +143,6 @@ class Origins:
                 if origin is not None:
                     return origin
         # A heuristic: without known tensors, the line that has all operations of the type.
-        known = [each for graph in self._in_graph.values() for each in graph.values()]
-        same = [each for each in known if each.type == derived.type and not each.is_gradient]
+        every = [each for graph in self._in_graph.values() for each in graph.values()]
+        same = [each for each in every if each.type == derived.type and not each.is_gradient]
         return same[-1] if len({each.spot for each in same}) == 1 else None
