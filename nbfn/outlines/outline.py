@@ -64,13 +64,14 @@ class Table:
         total: How many rows there are, if `rows` are only the first of them.
         open: Whether it is open by default.
         kind: ``"sides"``: the last two columns are two sides of the same, to be compared.
-            ``"code"``: the lines of a cell. ``"tree"``: rows may be parts of the row above.
+            ``"code"``: the lines of a cell. ``"tree"``: rows may be parts of a row above; the first
+            two columns are the name and what it is, and the other empty ones are left out.
         text_rows: How many rows the text has, which cannot fold.
         newest: How many rows are shown of one that grows with each run: the last; None for all.
         page_only: Columns that only pages have, from 0: times, sizes, what takes much room.
         details: Columns that pages show on demand where there is little room, from 0.
         page_rows: What pages have instead of the rows, if they show more.
-        depths: How deep each row of a tree is, on pages.
+        depths: How deep each row of a tree is.
         closed: Rows of a tree that are closed at first, however small it is; from 0.
     """
 
@@ -104,9 +105,10 @@ class Table:
         """The columns that pages have, from 0."""
         rows = self.rows if self.page_rows is None else self.page_rows
         every = range(len(self.header))
-        if self.kind != "plain":
+        if self.kind not in ("plain", "tree"):
             return list(every)
-        return [column for column in every if any(row[column] != "" for row in rows)]
+        always = 2 if self.kind == "tree" else 0
+        return [n for n in every if n < always or any(row[n] != "" for row in rows)]
 
     def _stored(self, row: Sequence[Words]) -> list[Words]:
         return [row[column] for column in self._columns if column not in self.page_only]
@@ -117,7 +119,7 @@ class Table:
 
     def text(self) -> list[str]:
         """As lines of plain text."""
-        shown = self.shown[: self.text_rows]
+        shown = self._tree() if self._is_tree else self.shown[: self.text_rows]
         header = [_text(name) for name in self._stored(self.header)]
         rows = [header, *([_text(cell) for cell in row] for row in shown)]
         widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
@@ -128,9 +130,26 @@ class Table:
         rest = self._rest(len(shown))
         return [f"{self.title}:", *(f"  {line}" for line in aligned), *([f"  {rest}"] * bool(rest))]
 
+    @property
+    def _is_tree(self) -> bool:
+        """Whether text and HTML have the tree; others have rows of their own."""
+        return self.kind == "tree" and self.page_rows is None
+
+    def _tree(self) -> list[list[Words]]:
+        """The rows of the text, indented; the deepest are left out until the others fit."""
+        deepest = max(self.depths, default=0)
+        while deepest and sum(each <= deepest for each in self.depths) > self.text_rows:
+            deepest -= 1
+        rows = [
+            [f"{'  ' * depth}{_text(name)}", *more]
+            for depth, (name, *more) in zip(self.depths, self.rows, strict=False)
+            if depth <= deepest
+        ]
+        return [[_clipped(cell) for cell in self._stored(row)] for row in rows[: self.text_rows]]
+
     def html(self) -> str:
         """As HTML that folds."""
-        if self.kind == "tree" and self.page_rows is None:
+        if self._is_tree:
             return "".join(self._branches())
         style = f' style="{_SIDES}"' if self.kind == "sides" else ""
         head = "".join(

@@ -15,6 +15,7 @@ from nbfn.functions import Trace, TracedFunction
 from nbfn.functions.calls.placement import Run
 from nbfn.functions.calls.record import Observed
 from nbfn.functions.calls.times import Times
+from nbfn.functions.graphs.operations import graph_of
 from nbfn.functions.retraces.diff import TraceDiff
 from nbfn.functions.segments.cell import TracedCell
 from nbfn.functions.traces.cause import Retraces
@@ -34,7 +35,7 @@ from nbfn.standalone import is_built
 from nbfn.views.export import export_outline
 from nbfn.views.graphs.expressions import record_in_notebook
 from nbfn.views.graphs.merged import merged_record
-from nbfn.views.graphs.outline import GraphView, graph_view, title_of
+from nbfn.views.graphs.outline import graph_outline, title_of
 from nbfn.views.graphs.timed import timed
 from nbfn.views.loaded import loaded_outline
 from nbfn.views.pages import page_of
@@ -68,7 +69,7 @@ def bundle_of(shown: Any) -> dict[str, Any]:
             return outline_bundle(Outline(f"{title_of(shown)}: {text}"))
         case Trace():
             try:
-                return graph_bundle(graph_view(shown))
+                return graph_bundle(shown)
             except EvictedError as error:
                 return outline_bundle(Outline(title_of(shown), [str(error)]))
         case Traces() | Retraces() | Run():
@@ -83,12 +84,17 @@ def _model_bundle(model: Model) -> dict[str, Any]:
     return outline_bundle(model_outline(model)) | {"text/plain": str(model)}
 
 
-def graph_bundle(view: GraphView) -> dict[str, Any]:
-    """The MIME bundle of a graph: a picture, HTML and text."""
-    bundle = _static(view)
+def graph_bundle(trace: Trace, label: str | None = None) -> dict[str, Any]:
+    """Returns the MIME bundle of a trace's graph: a picture, HTML and text.
+
+    Raises:
+        EvictedError: If the trace has left the cache.
+    """
+    outline = graph_outline(trace, label)
+    bundle = _static(outline)
     if not _in_a_kernel():
         return bundle
-    record = record_in_notebook(view.title, view.graph, view.trace)
+    record = record_in_notebook(outline.title, graph_of(trace), trace)
     bundle |= _held(protocol.SavedView(view="graph", graph=record, snapshot=_made_by()))
     if needs_widget():
         from nbfn.views.widget import graph_widget, widget_view
@@ -149,7 +155,7 @@ def _live(
     return bundle
 
 
-def _static(outline: Outline | GraphView) -> dict[str, Any]:
+def _static(outline: Outline) -> dict[str, Any]:
     return {"text/plain": outline.text(), "text/html": outline.html()}
 
 

@@ -175,7 +175,7 @@ class LineMagics(RequiresTensorFlowMagics):
         """
         from nbfn.notebook.cells.options import unquoted
         from nbfn.views import graph_bundle, metadata_of
-        from nbfn.views.graphs.outline import found_operations, graph_view
+        from nbfn.views.graphs.outline import found_operations
 
         arguments = parsed_line(self.tf_graph, line)
         if arguments.time:
@@ -208,7 +208,7 @@ class LineMagics(RequiresTensorFlowMagics):
             _save_graph(traces[number], unquoted(arguments.save) or "")
         pattern = unquoted(arguments.op)
         if pattern is None:
-            bundle = graph_bundle(graph_view(traces[number], function.label))
+            bundle = graph_bundle(traces[number], function.label)
             display(bundle, metadata=metadata_of(bundle), raw=True)
             return
         found = found_operations(function.label, traces[number], pattern)
@@ -217,7 +217,7 @@ class LineMagics(RequiresTensorFlowMagics):
         show(found)
 
     def _show_times(self, call: str) -> None:
-        from nbfn._tensorflow import ProfilerBusyError
+        from nbfn.functions.calls.times import ProfilerBusyError
         from nbfn.views import metadata_of, times_bundle
 
         function, args, kwargs = call_in(self.shell, call)

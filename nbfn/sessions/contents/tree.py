@@ -16,16 +16,14 @@ def model_outline(model: Model, most: int | None = None) -> Outline:
     """Builds the outline of a model, with at most `most` rows of its tree."""
     parameters = model.parameters
     shown = model.rows[:most]
-    rows = [_row(row, model, parameters[row.path]) for row in shown]
-    filled = [n for n in range(len(_HEADER)) if any(row[n] for row in rows) or n < 2]
     table = Table(
         "parts",
-        tuple(_HEADER[n] for n in filled),
-        [tuple(row[n] for n in filled) for row in rows],
+        _HEADER,
+        [_row(row, model, parameters[row.path]) for row in shown],
         total=len(model.rows),
         open=True,
         kind="tree",
-        page_only=frozenset(at for at, n in enumerate(filled) if _HEADER[n] == "parameters"),
+        page_only=frozenset({_HEADER.index("parameters")}),
         depths=[row.depth for row in shown],
     )
     return Outline(model.title, [model.sizes], (table,))

@@ -1,123 +1,23 @@
-"""The graph of a trace by name scope, collapsible in HTML and indented in text."""
+"""The graph of a trace by name scope, as an outline."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from html import escape
+from collections.abc import Iterable, Iterator, Sequence
 
 from nbfn.functions import Trace
-from nbfn.functions.graphs.operations import Graph, NameScope, Operation, graph_of, scopes_of
-from nbfn.outlines.outline import Outline, Table
+from nbfn.functions.graphs.operations import NameScope, Operation, graph_of, scopes_of
+from nbfn.outlines.outline import MAX_ROWS, Outline, Table
 from nbfn.text import count, cut
 
-MAX_ROWS = 200
-"""The most lines of the text; deeper scopes are left closed until it fits."""
-
 MAX_WIDTH = 40
-"""The widest column of the text, in characters; names are never cut."""
+"""The widest column, in characters; names are never cut."""
 
-MAX_OPERATIONS = 5_000
-"""The most operations in the HTML."""
-
-_CELL = "text-align:left;padding:1px 12px 1px 0;vertical-align:top"
-_INSIDE = "margin-left:1.2em"
-_CAPTURES = ("captured", "operation")
 _HEADER = ("operation", "type", "result", "takes", "device", "line")
 
 
-@dataclass(frozen=True)
-class GraphView:
-    """Content of the view of a graph.
-
-    Attributes:
-        title: The headline.
-        graph: The graph.
-        trace: The trace that it is the graph of.
-    """
-
-    title: str
-    graph: Graph
-    trace: Trace
-
-    def text(self) -> str:
-        """As plain text, with as many scopes open as fit."""
-        whole = scopes_of(self.graph.operations)
-        every = [self.graph.operations, *self.graph.bodies.values()]
-        depth = 1 + max((each.name.count("/") for part in every for each in part), default=0)
-        rows = list(self._rows(whole, depth))
-        while len(rows) > MAX_ROWS and depth:
-            depth -= 1
-            rows = list(self._rows(whole, depth))
-        left = len(rows) - MAX_ROWS
-        rows = rows[:MAX_ROWS]
-        lines = [self.title, *(f"  {each}" for each in self._said())]
-        if self.graph.captures:
-            captures = (f"{value} as {name}" for name, value in self.graph.captures)
-            lines.append(f"  captures: {_listed(captures)}")
-        lines.append("")
-        lines += _aligned([_HEADER, *rows])
-        if left > 0:
-            lines.append(f"  … {count(left, 'line')} more; --op finds an operation by its name")
-        return "\n".join(lines)
-
-    def html(self) -> str:
-        """As HTML without scripts and style sheets; every text is escaped."""
-        parts = [f"<strong>{escape(self.title)}</strong>"]
-        parts += [f"<div>{escape(each)}</div>" for each in self._said()]
-        if self.graph.captures:
-            rows = "".join(_html_row((value, name)) for name, value in self.graph.captures)
-            title = count(len(self.graph.captures), "capture")
-            parts.append(
-                _details(title, f"<table>{_html_head(_CAPTURES)}<tbody>{rows}</tbody></table>")
-            )
-        if len(self.graph.operations) > MAX_OPERATIONS:
-            parts.append(f"<div>the first {MAX_OPERATIONS:,} operations are shown</div>")
-        whole = scopes_of(self.graph.operations[:MAX_OPERATIONS])
-        parts.append(self._html_scope(whole))
-        for name, operations in self.graph.bodies.items():
-            inner = self._html_scope(scopes_of(operations[:MAX_OPERATIONS]))
-            parts.append(_details(f"{name}: {_summary(scopes_of(operations))}", inner))
-        return f"<div>{''.join(parts)}</div>"
-
-    def _said(self) -> Iterator[str]:
-        graph = self.graph
-        yield _summary(scopes_of(graph.operations))
-        yield f"inputs: {_listed(f'{name} {spec}' for name, spec in graph.inputs)}"
-        yield f"outputs: {_listed(f'{name} {spec}' for name, spec in graph.outputs)}"
-
-    # Text ------------------------------------------------------------------------------
-
-    def _rows(self, scope: NameScope, depth: int, indent: str = "") -> Iterator[Sequence[str]]:
-        for operation in scope.operations:
-            yield _row(operation, indent)
-            for name in operation.bodies:
-                inner = scopes_of(self.graph.bodies.get(name, ()))
-                yield (f"{indent}  {name}:", _summary(inner))
-                if depth:
-                    yield from self._rows(inner, depth - 1, indent + "    ")
-        for name, inner in scope.scopes.items():
-            yield (f"{indent}{name}/", _summary(inner))
-            if depth:
-                yield from self._rows(inner, depth - 1, indent + "  ")
-
-    # HTML ------------------------------------------------------------------------------
-
-    def _html_scope(self, scope: NameScope) -> str:
-        parts = []
-        if scope.operations:
-            rows = "".join(_html_row(_row(each)) for each in scope.operations)
-            parts.append(f"<table>{_html_head(_HEADER)}<tbody>{rows}</tbody></table>")
-        parts += [
-            _details(f"{name}/ {_summary(inner)}", self._html_scope(inner))
-            for name, inner in scope.scopes.items()
-        ]
-        return "".join(parts)
-
-
-def graph_view(trace: Trace, label: str | None = None) -> GraphView:
-    """The view of a trace's graph.
+def graph_outline(trace: Trace, label: str | None = None) -> Outline:
+    """Builds the outline of a trace's graph.
 
     Args:
         trace: The trace.
@@ -126,7 +26,25 @@ def graph_view(trace: Trace, label: str | None = None) -> GraphView:
     Raises:
         EvictedError: If the trace has left the cache.
     """
-    return GraphView(title_of(trace, label), graph_of(trace), trace)
+    graph = graph_of(trace)
+    whole = scopes_of(graph.operations)
+    lines = [
+        f"inputs: {_listed(f'{name} {spec}' for name, spec in graph.inputs)}",
+        f"outputs: {_listed(f'{name} {spec}' for name, spec in graph.outputs)}",
+    ]
+    tree = [(0, _scope("graph", whole)), *_rows(whole, 1, dict(graph.bodies))]
+    tables = (
+        Table("captures", ("operation", "captured"), graph.captures, text_rows=10),
+        Table(
+            "operations",
+            _HEADER,
+            [row for _, row in tree],
+            open=True,
+            kind="tree",
+            depths=[depth for depth, _ in tree],
+        ),
+    )
+    return Outline(title_of(trace, label), lines, tables)
 
 
 def found_operations(label: str, trace: Trace, pattern: str) -> Outline | None:
@@ -148,26 +66,49 @@ def title_of(trace: Trace, label: str | None = None) -> str:
     return title if label is None else f"{label}, {title}"
 
 
-def _summary(scope: NameScope) -> str:
+def _rows(
+    scope: NameScope, depth: int, bodies: dict[str, tuple[Operation, ...]]
+) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Yields the depth and the row of each operation, scope and called function in a scope.
+
+    Args:
+        scope: The scope.
+        depth: Its depth.
+        bodies: The functions that are not shown yet; each is shown at its first call.
+    """
+    for operation in scope.operations:
+        name = operation.name.rpartition("/")[2]
+        yield depth, (name, *_row(operation)[1:])
+        for called in operation.bodies:
+            if called in bodies:
+                inner = scopes_of(bodies.pop(called))
+                yield depth + 1, _scope(f"{called}:", inner)
+                yield from _rows(inner, depth + 2, bodies)
+    for name, inner in scope.scopes.items():
+        yield depth, _scope(f"{name}/", inner)
+        yield from _rows(inner, depth + 1, bodies)
+
+
+def _scope(name: str, scope: NameScope) -> tuple[str, ...]:
     counts = scope.counts()
-    listed = ", ".join(f"{number} {kind}" for kind, number in counts[:6])
-    more = ", …" if len(counts) > 6 else ""
-    return f"{count(sum(number for _, number in counts), 'operation')}: {listed}{more}"
+    listed = ", ".join(f"{number} {kind}" for kind, number in counts)
+    number = count(sum(number for _, number in counts), "operation")
+    return (name, cut(f"{number}: {listed}", MAX_WIDTH), *[""] * (len(_HEADER) - 2))
 
 
-def _listed(items: Iterator[str]) -> str:
+def _listed(items: Iterable[str]) -> str:
     return ", ".join(items) or "none"
 
 
-def _row(operation: Operation, indent: str = "") -> tuple[str, ...]:
-    return (
-        indent + (operation.name.split("/")[-1] if indent else operation.name),
+def _row(operation: Operation) -> tuple[str, ...]:
+    cells = (
         operation.type,
         ", ".join(_grouped(operation.outputs)),
         ", ".join(operation.inputs),
         operation.device,
         "" if operation.line is None else str(operation.line),
     )
+    return (operation.name, *(cut(cell, MAX_WIDTH) for cell in cells))
 
 
 def _grouped(items: Sequence[str]) -> Iterator[str]:
@@ -175,35 +116,3 @@ def _grouped(items: Sequence[str]) -> Iterator[str]:
     for item, same in itertools.groupby(items):
         number = len(list(same))
         yield item if number == 1 else f"{number} x {item}"
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Returns rows in columns; the text of a scope spans them all."""
-    full = [row for row in rows if len(row) > 2]
-    widths = [min(MAX_WIDTH, max(len(row[i]) for row in full)) for i in range(len(_HEADER))]
-    widths[0] = max(widths[0], *(len(row[0]) for row in rows)) if rows else widths[0]
-    return [
-        "  "
-        + "  ".join(
-            cut(cell, width).ljust(width) for cell, width in zip(row, widths, strict=False)
-        ).rstrip()
-        if len(row) > 2
-        else f"  {row[0].ljust(widths[0])}  {row[1]}"
-        for row in rows
-    ]
-
-
-def _html_head(names: Sequence[str]) -> str:
-    head = "".join(f'<th style="{_CELL}">{escape(name)}</th>' for name in names)
-    return f"<thead><tr>{head}</tr></thead>"
-
-
-def _html_row(row: Sequence[str]) -> str:
-    return "<tr>" + "".join(f'<td style="{_CELL}">{escape(cell)}</td>' for cell in row) + "</tr>"
-
-
-def _details(summary: str, inner: str) -> str:
-    return (
-        f"<details><summary>{escape(summary)}</summary>"
-        f'<div style="{_INSIDE}">{inner}</div></details>'
-    )
