@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nbfn import _tensorflow
-from nbfn._tensorflow import ProfilerBusyError as ProfilerBusyError
 from nbfn._tensorflow import Executed
+from nbfn._tensorflow import ProfilerBusyError as ProfilerBusyError
 from nbfn.functions.traces.capture import short_device
 from nbfn.text import count
 
