@@ -296,7 +296,12 @@ class Walk:
                     self.guards.contained.append(found)
                 if found is None and is_plain and type(value) in (dict, list, tuple):
                     found = functools.partial(part_fetched, fetch, Part("item", at))
-                self.follow(name + path, f"{route}[{i}]", item, found or self._fetch_of(item))
+                at = Source("code", name + path, f"{route}[{i}]")
+                if is_a(item, FunctionType) and (functions := list(unwrapped(item))):
+                    # Its code may be replaced; the content of the container has the object.
+                    code = fingerprint_of_functions(functions, item, self._graph_time)
+                    self.guards.fingerprints[at] = code
+                self.follow(at.name, at.route, item, found or self._fetch_of(item))
 
     # Code -------------------------------------------------------------------------------
 

@@ -106,3 +106,40 @@ def test_a_walk_through_a_large_library_of_the_users_ends() -> None:
     assert len(f.recorder.guards.fingerprints()) < 2000
     names["k0"] = 3.0
     assert float(f(tf.constant(1.0))) == 3.0
+
+
+def test_code_that_is_replaced_in_a_function_of_a_container() -> None:
+    def first(x: Any) -> Any:
+        return x + 1
+
+    steps = [first]
+
+    @nbfn.function
+    def run(x: Any) -> Any:
+        for step in steps:
+            x = step(x)
+        return x
+
+    x = tf.constant(1.0)
+    found = [float(run(x))]
+    first.__code__ = (lambda x: x * 10).__code__
+    found.append(float(run(x)))
+    assert found == [2.0, 10.0]
+
+
+class Registry(type):
+    def __getattr__(cls, name: str) -> Any:
+        return {"rate": 2.0}[name]
+
+
+def test_a_metaclass_that_answers_with_an_error(recwarn: Any) -> None:
+    class Entry(metaclass=Registry):
+        pass
+
+    entry = Entry()
+    entry.size = 3.0  # type: ignore[attr-defined]
+    f = nbfn.function(lambda x: x * entry.size, autograph=False)  # type: ignore[attr-defined]
+    found = [float(f(tf.constant(1.0)))]
+    entry.size = 4.0  # type: ignore[attr-defined]
+    assert [*found, float(f(tf.constant(1.0)))] == [3.0, 4.0]
+    assert not [each for each in recwarn if issubclass(each.category, nbfn.NbfnWarning)]

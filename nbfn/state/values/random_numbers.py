@@ -12,7 +12,9 @@ import numpy as np
 def is_drawn_from(value: Any) -> bool:
     """Returns whether reading a value changes it: an iterator or source of random numbers."""
     sources = (np.random.Generator, np.random.RandomState, random.Random)
-    return hasattr(type(value), "__next__") or issubclass(type(value), sources)
+    # Not by `hasattr`: a metaclass may answer anything.
+    is_iterator = any("__next__" in vars(base) for base in type(value).__mro__)
+    return is_iterator or issubclass(type(value), sources)
 
 
 def random_state() -> dict[str, Any]:
