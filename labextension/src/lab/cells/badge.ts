@@ -1,15 +1,10 @@
-import type { EditorState } from '@codemirror/state';
-import { StateEffect, StateField } from '@codemirror/state';
-import type { DecorationSet } from '@codemirror/view';
 import { Decoration, EditorView, WidgetType } from '@codemirror/view';
+import { editorField } from './editorField';
 import { firstLine } from './magic';
 import type { Badge } from './summary';
 
-/** What an editor shows. */
-interface Shown {
-  badge: Badge | null;
-  decorations: DecorationSet;
-}
+/** A badge that can be pressed. */
+type Button = Badge & { onClick: () => void };
 
 /**
  * Shows a badge at the end of the first line of an editor, where a magic leaves room; no text
@@ -20,20 +15,11 @@ export function showBadge(
   badge: Badge | null,
   onClick: () => void
 ): void {
-  const known = view.state.field(shown, false);
-  if (known === undefined && badge) {
-    const first = shown.init(state => decorated(state, badge, onClick));
-    view.dispatch({ effects: StateEffect.appendConfig.of(first) });
-  } else if (known && !isSame(known.badge, badge)) {
-    view.dispatch({ effects: setBadge.of({ badge, onClick }) });
-  }
+  showButton(view, badge && { ...badge, onClick });
 }
 
 class BadgeWidget extends WidgetType {
-  constructor(
-    readonly badge: Badge,
-    readonly onClick: () => void
-  ) {
+  constructor(readonly badge: Button) {
     super();
   }
 
@@ -42,7 +28,7 @@ class BadgeWidget extends WidgetType {
   }
 
   override toDOM(): HTMLElement {
-    const { text, title, isStale } = this.badge;
+    const { text, title, isStale, onClick } = this.badge;
     const chip = document.createElement('span');
     chip.className = isStale ? 'nbfn-Badge nbfn-mod-stale' : 'nbfn-Badge';
     chip.textContent = text;
@@ -51,7 +37,7 @@ class BadgeWidget extends WidgetType {
     chip.setAttribute('aria-hidden', 'true');
     chip.addEventListener('mousedown', event => {
       event.preventDefault(); // The cursor stays where it is.
-      this.onClick();
+      onClick();
     });
     return chip;
   }
@@ -61,36 +47,20 @@ class BadgeWidget extends WidgetType {
   }
 }
 
-const setBadge = StateEffect.define<{ badge: Badge | null; onClick: () => void }>();
-
-const shown = StateField.define<Shown>({
-  create: () => ({ badge: null, decorations: Decoration.none }),
-  update: (value, transaction) => {
-    const effect = transaction.effects.find(one => one.is(setBadge));
-    if (effect) {
-      return decorated(transaction.state, effect.value.badge, effect.value.onClick);
+const showButton = editorField<Button | null, Decoration>({
+  none: null,
+  isSame,
+  marksOf: (doc, badge) => {
+    if (!badge) {
+      return Decoration.none;
     }
-    return transaction.docChanged
-      ? { ...value, decorations: value.decorations.map(transaction.changes) }
-      : value;
+    const widget = new BadgeWidget(badge);
+    const { to } = doc.lineAt(firstLine(doc.toString()).start);
+    return Decoration.set(Decoration.widget({ widget, side: 1 }).range(to));
   },
-  provide: field => EditorView.decorations.from(field, ({ decorations }) => decorations)
+  edited: ({ value, marks }, { changes }) => ({ value, marks: marks.map(changes) }),
+  provide: field => EditorView.decorations.from(field, ({ marks }) => marks)
 });
-
-function decorated(
-  { doc }: EditorState,
-  badge: Badge | null,
-  onClick: () => void
-): Shown {
-  const line = doc.lineAt(firstLine(doc.toString()).start);
-  const widget = badge && new BadgeWidget(badge, onClick);
-  return {
-    badge,
-    decorations: widget
-      ? Decoration.set(Decoration.widget({ widget, side: 1 }).range(line.to))
-      : Decoration.none
-  };
-}
 
 function isSame(one: Badge | null, other: Badge | null): boolean {
   return one?.text === other?.text && one?.title === other?.title;

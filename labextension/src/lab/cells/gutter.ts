@@ -1,26 +1,9 @@
-import type { EditorState, Range } from '@codemirror/state';
-import { RangeSet, StateEffect, StateField } from '@codemirror/state';
-import type { EditorView } from '@codemirror/view';
+import type { Text } from '@codemirror/state';
+import { RangeSet } from '@codemirror/state';
 import { gutter, GutterMarker } from '@codemirror/view';
 import { lineTitle, linesAbove } from '../../feed/lines';
 import type { TracedCellRecord } from '../../protocol';
-
-/** What an editor shows. */
-interface Marks {
-  cell: TracedCellRecord | null;
-  lines: RangeSet<GutterMarker>;
-}
-
-/** Marks in the gutter of an editor what is graph and what is Python, as long as its text is the cell's. */
-export function markLines(view: EditorView, cell: TracedCellRecord | null): void {
-  const known = view.state.field(marks, false);
-  if (known === undefined && cell) {
-    const first = marks.init(state => marksOf(state, cell));
-    view.dispatch({ effects: StateEffect.appendConfig.of([first, column]) });
-  } else if (known && known.cell !== cell) {
-    view.dispatch({ effects: setCell.of(cell) });
-  }
-}
+import { editorField } from './editorField';
 
 class LineMark extends GutterMarker {
   constructor(readonly reason: string | null) {
@@ -39,30 +22,23 @@ class LineMark extends GutterMarker {
   }
 }
 
-const setCell = StateEffect.define<TracedCellRecord | null>();
-
-const marks = StateField.define<Marks>({
-  create: state => marksOf(state, null),
-  update: (value, transaction) => {
-    const effect = transaction.effects.find(one => one.is(setCell));
-    return effect || transaction.docChanged
-      ? marksOf(transaction.state, effect ? effect.value : value.cell)
-      : value;
-  }
+/** Marks in the gutter of an editor what is graph and what is Python, as long as its text is the cell's. */
+export const markLines = editorField<TracedCellRecord | null, GutterMarker>({
+  none: null,
+  isSame: (one, other) => one === other,
+  marksOf,
+  edited: ({ value }, { newDoc }) => ({ value, marks: marksOf(newDoc, value) }),
+  provide: field =>
+    gutter({ class: 'nbfn-Gutter', markers: view => view.state.field(field).marks })
 });
 
-const column = gutter({
-  class: 'nbfn-Gutter',
-  markers: view => view.state.field(marks).lines
-});
-
-function marksOf({ doc }: EditorState, cell: TracedCellRecord | null): Marks {
+function marksOf(doc: Text, cell: TracedCellRecord | null): RangeSet<GutterMarker> {
   const above = cell && linesAbove(doc.toString(), cell);
-  const ranges: Range<GutterMarker>[] = [];
-  if (cell && above !== null) {
-    for (const [number, reason] of Object.entries(cell.lines)) {
-      ranges.push(new LineMark(reason).range(doc.line(above + Number(number)).from));
-    }
+  if (!cell || above === null) {
+    return RangeSet.of<GutterMarker>([]);
   }
-  return { cell, lines: RangeSet.of(ranges) };
+  const marks = Object.entries(cell.lines).map(([number, reason]) =>
+    new LineMark(reason).range(doc.line(above + Number(number)).from)
+  );
+  return RangeSet.of(marks);
 }

@@ -1,8 +1,6 @@
-import type { EditorState, Range } from '@codemirror/state';
-import { StateEffect, StateField } from '@codemirror/state';
-import type { DecorationSet } from '@codemirror/view';
 import { Decoration, EditorView, WidgetType } from '@codemirror/view';
 import type { KernelState } from '../../feed/store';
+import { editorField } from './editorField';
 import { firstLine } from './magic';
 
 /** What a line took in a call that was measured. */
@@ -23,19 +21,6 @@ export function timesIn(state: KernelState, cellId: string): readonly TimeMark[]
         : []
     )
   );
-}
-
-/** Shows times at the ends of lines; no text moves, and none is added to the notebook. */
-export function showTimes(view: EditorView, times: readonly TimeMark[]): void {
-  const known = view.state.field(shown, false);
-  if (known === undefined) {
-    if (times.length > 0) {
-      const first = shown.init(state => decorated(state, times));
-      view.dispatch({ effects: StateEffect.appendConfig.of(first) });
-    }
-  } else if (JSON.stringify(known.times) !== JSON.stringify(times)) {
-    view.dispatch({ effects: setTimes.of(times) });
-  }
 }
 
 class TimeWidget extends WidgetType {
@@ -60,35 +45,23 @@ class TimeWidget extends WidgetType {
   }
 }
 
-interface Shown {
-  times: readonly TimeMark[];
-  decorations: DecorationSet;
-}
-
-const setTimes = StateEffect.define<readonly TimeMark[]>();
-
-const shown = StateField.define<Shown>({
-  create: () => ({ times: [], decorations: Decoration.none }),
-  update: (value, transaction) => {
-    const effect = transaction.effects.find(one => one.is(setTimes));
-    if (effect) {
-      return decorated(transaction.state, effect.value);
-    }
-    // The times are of another text.
-    return transaction.docChanged ? { times: [], decorations: Decoration.none } : value;
+/** Shows times at the ends of lines; no text moves, and none is added to the notebook. */
+export const showTimes = editorField<readonly TimeMark[], Decoration>({
+  none: [],
+  isSame: (one, other) => JSON.stringify(one) === JSON.stringify(other),
+  marksOf: (doc, times) => {
+    // IPython drops empty lines at the beginning.
+    const first = doc.lineAt(firstLine(doc.toString()).start).number;
+    const ranges = times.flatMap(mark => {
+      const number = mark.line + first - 1;
+      const widget = new TimeWidget(mark);
+      return number <= doc.lines
+        ? [Decoration.widget({ widget, side: 1 }).range(doc.line(number).to)]
+        : [];
+    });
+    return Decoration.set(ranges, true);
   },
-  provide: field => EditorView.decorations.from(field, ({ decorations }) => decorations)
+  // The times are of another text.
+  edited: () => ({ value: [], marks: Decoration.none }),
+  provide: field => EditorView.decorations.from(field, ({ marks }) => marks)
 });
-
-function decorated({ doc }: EditorState, times: readonly TimeMark[]): Shown {
-  // IPython drops empty lines at the beginning.
-  const first = doc.lineAt(firstLine(doc.toString()).start).number;
-  const ranges: Range<Decoration>[] = times.flatMap(mark => {
-    const number = mark.line + first - 1;
-    const widget = new TimeWidget(mark);
-    return number <= doc.lines
-      ? [Decoration.widget({ widget, side: 1 }).range(doc.line(number).to)]
-      : [];
-  });
-  return { times, decorations: Decoration.set(ranges, true) };
-}
