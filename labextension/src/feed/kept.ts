@@ -1,11 +1,12 @@
 import type { SavedView } from '../protocol';
 import { Listeners } from './listeners';
 import type { Source } from './source';
+import { Looks } from './source';
 import type { KernelState, Presence } from './store';
 import { Store } from './store';
 
-/** The session behind an output, as far as an output cares. */
-export interface Session {
+/** The part of a session that outputs use. */
+interface Session {
   readonly store: Store;
   readonly status: { readonly kind: string };
   onChange(listener: () => void): () => void;
@@ -49,12 +50,7 @@ export class Kept implements Source {
 
   /** Looks at an outline of whichever session is followed, until the returned function is called. */
   look(target: string): () => void {
-    const look = { target, stop: this._session?.store.look(target) };
-    this._looks.add(look);
-    return () => {
-      this._looks.delete(look);
-      look.stop?.();
-    };
+    return this._looks.add(target);
   }
 
   /** Takes what the notebook keeps now. */
@@ -74,10 +70,7 @@ export class Kept implements Source {
     }
     this._stop();
     this._session = session;
-    this._looks.forEach(look => {
-      look.stop?.();
-      look.stop = session?.store.look(look.target);
-    });
+    this._looks.follow(session?.store ?? null);
     if (session) {
       const stops = [
         session.store.subscribe(() => this._update()),
@@ -113,12 +106,9 @@ export class Kept implements Source {
 
   private readonly _saved = new Store();
   private readonly _listeners = new Listeners();
+  private readonly _looks = new Looks();
   private _state: KernelState | null;
   private _session: Session | null = null;
-  private readonly _looks = new Set<{
-    target: string;
-    stop: (() => void) | undefined;
-  }>();
   private _stop: () => void = () => undefined;
   private _wasLive = false;
   private _ended = false;

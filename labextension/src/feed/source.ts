@@ -10,16 +10,11 @@ export interface Source {
   look(target: string): () => void;
 }
 
-/** What a view looks at, which it does only while somebody sees it. */
+/** Looks at outlines of one source after the other, or of none for a while. */
 export class Looks {
-  /** Looks at nothing yet. */
-  constructor(look: (target: string) => () => void) {
-    this._look = look;
-  }
-
   /** Looks at an outline until the returned function is called. */
   readonly add = (target: string): (() => void) => {
-    const one = { target, stop: this._isActive ? this._look(target) : null };
+    const one = { target, stop: this._source?.look(target) ?? null };
     this._all.add(one);
     return () => {
       this._all.delete(one);
@@ -27,18 +22,17 @@ export class Looks {
     };
   };
 
-  /** Says whether anybody sees the view. */
-  setActive(active: boolean): void {
-    if (active !== this._isActive) {
-      this._isActive = active;
+  /** Looks at the same outlines of another source, or of none. */
+  follow(source: Source | null): void {
+    if (source !== this._source) {
+      this._source = source;
       this._all.forEach(one => {
         one.stop?.();
-        one.stop = active ? this._look(one.target) : null;
+        one.stop = source?.look(one.target) ?? null;
       });
     }
   }
 
-  private readonly _look: (target: string) => () => void;
   private readonly _all = new Set<{ target: string; stop: (() => void) | null }>();
-  private _isActive = true;
+  private _source: Source | null = null;
 }

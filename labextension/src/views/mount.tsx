@@ -65,7 +65,8 @@ export function mount(
       element
     );
   };
-  const looks = new Looks(target => source.look(target));
+  const looks = new Looks();
+  looks.follow(source);
   const look = looks.add;
   const drawn = (state: KernelState | null): VNode => {
     switch (choice.view) {
@@ -101,7 +102,7 @@ export function mount(
     },
     setActive(next) {
       active = next;
-      looks.setActive(active);
+      looks.follow(active ? source : null);
       if (!active) {
         cancelAnimationFrame(frame);
         frame = 0;
