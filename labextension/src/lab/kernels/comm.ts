@@ -35,7 +35,7 @@ export class LinkComm implements CommLike {
   onMsg: (message: MessageLike) => void = () => undefined;
   onClose: (message: MessageLike) => void = () => undefined;
 
-  /** Whether nothing is heard any more. */
+  /** Whether the comm is disposed. */
   get isDisposed(): boolean {
     return this._isDisposed;
   }
@@ -75,20 +75,16 @@ export class LinkComm implements CommLike {
       return;
     }
     const message = KernelMessage.createMessage({
-      msgType: 'comm_msg',
+      // The types of JupyterLab differ, but all three are sent alike.
+      msgType: msgType as 'comm_msg',
       channel: 'shell',
       username: connection.username,
       session: connection.clientId,
       subshellId: this._subshell,
-      content: { comm_id: this._id, data: {} }
+      content: { comm_id: this._id, ...content } as KernelMessage.ICommMsgMsg['content']
     });
-    const sent = {
-      ...message,
-      header: { ...message.header, msg_type: msgType },
-      content: { comm_id: this._id, ...content }
-    } as unknown as KernelMessage.ICommMsgMsg<'shell'>;
     try {
-      connection.sendShellMessage(sent, false, true).done.catch(
+      connection.sendShellMessage(message, false, true).done.catch(
         () => undefined // The kernel went away.
       );
     } catch {

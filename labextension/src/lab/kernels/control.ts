@@ -22,17 +22,12 @@ export async function askControl(
   content: Record<string, string>
 ): Promise<MessageLike> {
   const message = KernelMessage.createMessage({
-    msgType: 'create_subshell_request',
+    // The types of JupyterLab know only some of the messages that the protocol allows there.
+    msgType: msgType as 'create_subshell_request',
     channel: 'control',
     username: kernel.username,
     session: kernel.clientId,
-    content: {}
-  });
-  // The types of JupyterLab know only some of the messages that the protocol allows there.
-  const asked = {
-    ...message,
-    header: { ...message.header, msg_type: msgType },
     content
-  } as unknown as KernelMessage.ICreateSubshellRequestMsg;
-  return await kernel.sendControlMessage(asked, true, true).done;
+  });
+  return await kernel.sendControlMessage(message, true, true).done;
 }
