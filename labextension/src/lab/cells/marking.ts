@@ -17,7 +17,7 @@ import { badgeOf } from './summary';
 import { showTimes, timesIn } from './times';
 
 /** A magic of nbfn at the beginning of a line. */
-const MAGIC = /^%%?tf_/m;
+const ANY_MAGIC = /^%%?tf_/m;
 
 /** What marking cells needs. */
 export interface MarkingOptions {
@@ -95,7 +95,7 @@ export function keepMarking(options: MarkingOptions): void {
   });
 
   const consider = (text: string): void => {
-    if (MAGIC.test(text)) {
+    if (ANY_MAGIC.test(text)) {
       tracker.start();
     }
   };

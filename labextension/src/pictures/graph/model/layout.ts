@@ -45,7 +45,7 @@ export interface Shown {
   times: boolean;
 }
 
-/** How what is no value, but the handle of a variable, is written; it has no shape to show. */
+/** The spec text of a variable's handle, which has no shape. */
 const RESOURCE = 'resource[]';
 
 const EDGE_OF_WHOLE = { top: 16, side: 16 };
