@@ -66,19 +66,13 @@ export function partsOfMark({ blocks }: Mark): Parts {
 export function causeOfMark({
   blocks
 }: Mark): { code: CauseCode; number: number } | null {
-  let most: Block | null = null;
-  let number = 0;
-  for (const block of blocks) {
-    if (block.cause) {
-      number += 1;
-      most = most && most.seconds >= block.seconds ? most : block;
-    }
-  }
-  return most?.cause ? { code: most.cause, number } : null;
+  const retraces = blocks.filter(({ cause }) => cause);
+  const code = longestOf(retraces)?.cause;
+  return code ? { code, number: retraces.length } : null;
 }
 
 /** The block that took longest. */
-export function longestOf({ blocks }: Mark): Block | undefined {
+export function longestOf(blocks: readonly Block[]): Block | undefined {
   return blocks.reduce<Block | undefined>(
     (most, block) => (most && most.seconds >= block.seconds ? most : block),
     undefined

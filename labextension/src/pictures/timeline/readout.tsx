@@ -22,7 +22,7 @@ export function Readout({
   pause: Span | null;
   spoken: boolean;
 }): VNode {
-  const longest = mark && longestOf(mark);
+  const longest = mark && longestOf(mark.blocks);
   const cause = mark && causeOfMark(mark);
   const sign = cause && causeSign(cause.code);
   const several = mark !== null && mark.blocks.length > 1;

@@ -48,16 +48,7 @@ export function neighbour(
 
 function isTowards(here: Box, other: Box, direction: Direction): boolean {
   const [dx, dy] = [middle(other).x - middle(here).x, middle(other).y - middle(here).y];
-  switch (direction) {
-    case 'up':
-      return dy < -1;
-    case 'down':
-      return dy > 1;
-    case 'left':
-      return dx < -1;
-    case 'right':
-      return dx > 1;
-  }
+  return { up: -dy, down: dy, left: -dx, right: dx }[direction] > 1;
 }
 
 function nearest(here: Box, boxes: readonly Box[], direction: Direction): Box | null {
