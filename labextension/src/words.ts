@@ -1,5 +1,5 @@
 /** What translates, as JupyterLab's bundles do; %1, %2 are the values. */
-export interface Translator {
+interface Translator {
   __(text: string, ...values: (string | number)[]): string;
   /** The form for a number, which is %1. */
   _n(one: string, many: string, n: number, ...values: (string | number)[]): string;

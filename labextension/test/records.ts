@@ -55,7 +55,7 @@ export function trace(values: Partial<TraceRecord> = {}): TraceRecord {
 }
 
 /** A cause: another shape. */
-export function cause(values: Partial<Cause> = {}): Cause {
+function cause(values: Partial<Cause> = {}): Cause {
   return { code: 'shape', sentence: 'The shape of images differs.', ...values };
 }
 

@@ -19,7 +19,7 @@ const MAX_PENDING = 8;
 type Question = Exclude<Messages['to_kernel'], Attach>;
 
 /** What attachments report. */
-export interface AttachmentsEvents {
+interface AttachmentsEvents {
   /** A message over the comm in use, which may be the first. */
   onMessage: (message: Messages['to_client'], isFirst: boolean) => void;
   /** The kernel has closed the comm in use. */

@@ -16,7 +16,7 @@ export type SessionStatus =
   | { kind: 'attached' };
 
 /** A signal, as Lumino has it. */
-export interface SignalLike<S, A> {
+interface SignalLike<S, A> {
   connect(slot: (sender: S, args: A) => void, thisArg?: object): boolean;
   disconnect(slot: (sender: S, args: A) => void, thisArg?: object): boolean;
 }

@@ -5,7 +5,7 @@ const LOOK_MS = 1000;
 const MAX_LOOKS = 16;
 
 /** What is waited for, and how it is asked for. */
-export interface Wanted {
+interface Wanted {
   /** Whether something is waited for. */
   isWanted: () => boolean;
   /** Whether a kernel that lives has nothing to do but to answer. */

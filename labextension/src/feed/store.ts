@@ -11,7 +11,7 @@ import type {
 import { Listeners } from './listeners';
 
 /** The tables of the state: records by id, in the order of their creation. */
-export type Tables = {
+type Tables = {
   readonly [Name in keyof State]-?: ReadonlyMap<string, Required<State>[Name][string]>;
 };
 

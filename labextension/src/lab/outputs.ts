@@ -16,7 +16,7 @@ export const MIME_TYPE = 'application/vnd.nbfn.view+json';
 export const RANK = -20;
 
 /** What the outputs of nbfn need. */
-export interface OutputOptions {
+interface OutputOptions {
   tracker: SessionTracker;
   trans: TranslationBundle;
 }

@@ -19,7 +19,7 @@ export interface KernelDocument {
 }
 
 /** The documents of one kind: `INotebookTracker` and `IConsoleTracker` have this shape. */
-export interface Documents {
+interface Documents {
   readonly currentWidget: KernelDocument | null;
   readonly currentChanged: ISignal<unknown, unknown>;
   forEach(visit: (document: KernelDocument) => void): void;
@@ -28,7 +28,7 @@ export interface Documents {
 const STARTING: readonly string[] = ['initializing', 'starting', 'connecting'];
 
 /** Options of a session tracker. */
-export interface SessionTrackerOptions {
+interface SessionTrackerOptions {
   /** Kinds of documents, by precedence. */
   documents: readonly Documents[];
 }

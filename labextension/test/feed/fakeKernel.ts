@@ -39,7 +39,7 @@ class FakeSignal<S, A> {
 }
 
 /** The page's end of a comm of a fake kernel. */
-export class FakeComm implements CommLike {
+class FakeComm implements CommLike {
   constructor(
     readonly target: string,
     readonly isAgain: boolean,

@@ -6,7 +6,7 @@ import type { KernelDocument } from '../tracker';
 import { hasId, placeIn, showCell } from './places';
 
 /** Code for a document. */
-export interface Insertion {
+interface Insertion {
   code: string;
   /** Whether to run it at once. */
   run: boolean;

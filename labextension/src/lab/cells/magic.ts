@@ -2,7 +2,7 @@
 export const MAGIC = '%%tf_function';
 
 /** What a text needs to become a traced cell, or a plain one again. */
-export interface Edit {
+interface Edit {
   /** Where to replace text, and by what. */
   start: number;
   end: number;

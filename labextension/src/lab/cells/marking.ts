@@ -20,7 +20,7 @@ import { showTimes, timesIn } from './times';
 const ANY_MAGIC = /^%%?tf_/m;
 
 /** What marking cells needs. */
-export interface MarkingOptions {
+interface MarkingOptions {
   editors: IEditorExtensionRegistry;
   notebooks: INotebookTracker;
   preferences: Preferences;

@@ -14,7 +14,7 @@ export interface Badge {
 }
 
 /** A cell of a notebook, as its editor has it. */
-export interface CellText {
+interface CellText {
   id: string;
   text: string;
   /** Whether it was edited since it ran. */

@@ -4,7 +4,7 @@ import { editorField } from './editorField';
 import { firstLine } from './magic';
 
 /** What a line took in a call that was measured. */
-export interface TimeMark {
+interface TimeMark {
   /** The line of the cell's code, from 1. */
   line: number;
   share: number;

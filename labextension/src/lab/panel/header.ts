@@ -5,7 +5,7 @@ import { duration } from '../../views/parts/format';
 import type { KernelDocument } from '../tracker';
 
 /** What the header can be asked for. */
-export interface HeaderEvents {
+interface HeaderEvents {
   /** Go to the document. */
   onDocument: () => void;
   /** Go to the cell that runs. */

@@ -2,7 +2,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import type { Notice } from '../situation';
 
 /** What the user may ask of a notice. */
-export interface NoticeEvents {
+interface NoticeEvents {
   onLoad: () => void;
   /** Put a command where it can be run. */
   onInsert: (code: string) => void;

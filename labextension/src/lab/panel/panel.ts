@@ -14,7 +14,7 @@ import { KeptViews } from './keptViews';
 import { NoticeView } from './noticeView';
 
 /** Options of a session panel. */
-export interface SessionPanelOptions {
+interface SessionPanelOptions {
   tracker: SessionTracker;
   commands: CommandRegistry;
   trans: TranslationBundle;

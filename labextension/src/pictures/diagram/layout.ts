@@ -24,7 +24,7 @@ export interface Arrow {
 }
 
 /** Where everything is. */
-export interface Plan {
+interface Plan {
   width: number;
   height: number;
   boxes: Box[];

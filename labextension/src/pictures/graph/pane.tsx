@@ -18,7 +18,7 @@ export interface Panes {
 }
 
 /** Properties of a picture that may have another one beside it. */
-export interface PaneProps {
+interface PaneProps {
   panes: Panes;
   picture: Picture;
   extent: Size;

@@ -13,7 +13,7 @@ import { Operations } from './model/operations';
 import { Frame } from './model/tree';
 
 /** A graph that is drawn: one of two, or both as one. */
-export interface Plane {
+interface Plane {
   graph: Operations;
   whole: Frame;
   layout: Layout;

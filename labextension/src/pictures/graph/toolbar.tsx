@@ -4,7 +4,7 @@ import { trans } from '../../words';
 import type { ColourBy } from './model/colours';
 
 /** Properties of what stands above the picture. */
-export interface ToolbarProps {
+interface ToolbarProps {
   text: string;
   onText: (text: string) => void;
   /** How many were found, and which of them is shown, from 0; null if nothing is looked for. */

@@ -1,7 +1,7 @@
 import type { Point, Size } from '../graph/model/container';
 
 /** A dot that may get a name beside it. */
-export interface Dot {
+interface Dot {
   name: string;
   cx: number;
   cy: number;
@@ -9,7 +9,7 @@ export interface Dot {
 }
 
 /** A name beside a dot, by where its text begins. */
-export interface Label extends Point {
+interface Label extends Point {
   name: string;
 }
 

@@ -7,7 +7,7 @@ import { trans } from '../../words';
 const HEIGHT = 30;
 
 /** Properties of the memory along time. */
-export interface MemoryProps {
+interface MemoryProps {
   runs: ReadonlyMap<string, RunRecord>;
   /** Where a time is, in pixels from the left. */
   toPixels: (time: number) => number;
@@ -41,7 +41,7 @@ export function Memory({ runs, toPixels, width }: MemoryProps): VNode {
 }
 
 /** Who holds memory, the process first. */
-export function holdersOf(runs: readonly RunRecord[]): Holder[] {
+function holdersOf(runs: readonly RunRecord[]): Holder[] {
   const own = runs.flatMap(({ end, memory }) =>
     memory == null ? [] : [{ end, bytes: memory }]
   );

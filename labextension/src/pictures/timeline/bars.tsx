@@ -6,7 +6,7 @@ import { causeOfMark } from './marks';
 import { causePaths, partPaths } from './paths';
 
 /** Properties of the bars of a lane. */
-export interface BarsProps {
+interface BarsProps {
   marks: readonly Mark[];
   width: number;
   isCells: boolean;

@@ -46,7 +46,7 @@ export interface Lane {
 }
 
 /** Maximum number of functions with a lane of their own. */
-export const OWN_LANES = 6;
+const OWN_LANES = 6;
 
 /** The lanes of a timeline: the cells, the functions with most time first, and all others. */
 export function lanesOf(data: TimelineData): Lane[] {

@@ -8,7 +8,7 @@ export type CauseCode = Cause['code'];
 export type CauseGroup = 'tensor' | 'python' | 'code' | 'other';
 
 /** A cause as a sign and words. */
-export interface CauseSign {
+interface CauseSign {
   readonly sign: string;
   readonly group: CauseGroup;
   readonly words: string;

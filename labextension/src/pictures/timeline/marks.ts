@@ -12,7 +12,7 @@ export interface Mark extends Span {
 }
 
 /** No mark is narrower, so that none is overlooked. */
-export const NARROWEST = 2;
+const NARROWEST = 2;
 
 /**
  * The marks of blocks that are in order of time, within a width in pixels.

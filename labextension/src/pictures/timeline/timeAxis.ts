@@ -134,7 +134,7 @@ function within(axis: TimeAxis, from: number, size: number): Span {
 }
 
 /** A time that the axis names. */
-export interface Tick {
+interface Tick {
   readonly time: number;
   readonly x: number;
 }

@@ -10,7 +10,7 @@ import { seen } from '../parts/texts';
 import { valueOf } from '../tables/lines';
 
 /** What the kernel says of a row. */
-export interface Listed {
+interface Listed {
   id: string;
   /** What stands beside its name. */
   note?: string;
@@ -19,7 +19,7 @@ export interface Listed {
 }
 
 /** Properties of a list. */
-export interface ListProps<T> {
+interface ListProps<T> {
   items: readonly T[];
   /** Label of the field that filters them. */
   filter: string;
@@ -79,7 +79,7 @@ export function List<T extends Listed>(props: ListProps<T>): VNode {
 }
 
 /** Properties of a row. */
-export interface RowProps {
+interface RowProps {
   /** Its name; of a function also its parameters, and its cell if another has the name. */
   title: string;
   /** The place of a cell. */

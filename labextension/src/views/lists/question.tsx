@@ -5,7 +5,7 @@ import { Icon } from '../parts/icons';
 import { SurroundingsContext } from '../parts/presence';
 
 /** Properties of a question. */
-export interface QuestionProps {
+interface QuestionProps {
   /** What the cell runs. */
   code: string;
   /** What it shows. */

@@ -6,7 +6,7 @@ import { PageView } from './pageView';
 import { useOutline } from '../parts/presence';
 
 /** Properties of the view of one function or cell. */
-export interface OutlineProps {
+interface OutlineProps {
   state: KernelState;
   /** Its id. */
   target: string;

@@ -11,7 +11,7 @@ import { Drawn, keyed, Tables } from '../tables/tables';
 import { Picture } from './picture';
 
 /** Properties of a page. */
-export interface PageProps {
+interface PageProps {
   page: Page;
   graph?: GraphRecord | undefined;
   /** Whether the title stands above it already. */

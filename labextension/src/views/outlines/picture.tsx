@@ -12,7 +12,7 @@ export const PicturesContext = createContext<LoadPictures>(() =>
 );
 
 /** Properties of a picture. */
-export interface PictureProps<Name extends PictureName> {
+interface PictureProps<Name extends PictureName> {
   name: Name;
   data: PictureData[Name];
   /** What is shown until the picture is there, and where it cannot be loaded. */

@@ -29,7 +29,7 @@ export function revealPlace(from: Element, cell: Cell): boolean {
 }
 
 /** Properties of a reference to a place. */
-export interface PlaceProps {
+interface PlaceProps {
   cell: Cell | null | undefined;
   /** What to call it, where the kernel says so. */
   text?: string;

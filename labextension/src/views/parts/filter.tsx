@@ -7,7 +7,7 @@ import { integer } from './format';
 const WORTH_FILTERING = 15;
 
 /** A list with the field that filters it. */
-export interface Filtered<T> {
+interface Filtered<T> {
   items: readonly T[];
   /** The field, or null if the list is short. */
   field: VNode | null;

@@ -74,7 +74,7 @@ export function device(name: string): string {
 }
 
 /** A number rounded to some digits, such as "2.41" or "1,230"; a tiny one as "1.2e-7". */
-export function significant(value: number, digits: number): string {
+function significant(value: number, digits: number): string {
   return value !== 0 && Math.abs(value) < 1e-3
     ? value.toExponential(digits - 1)
     : Number(value.toPrecision(digits)).toLocaleString('en', {

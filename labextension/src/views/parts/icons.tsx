@@ -3,11 +3,10 @@ import type { Phrase } from '../../protocol';
 import { trans } from '../../words';
 
 /** What came of a check. */
-export type Verdict = NonNullable<Phrase['verdict']>;
+type Verdict = NonNullable<Phrase['verdict']>;
 
 /** What an icon can show. */
-export type IconName =
-  'hit' | 'trace' | 'retrace' | 'idle' | 'insert' | 'run' | Verdict;
+type IconName = 'hit' | 'trace' | 'retrace' | 'idle' | 'insert' | 'run' | Verdict;
 
 const PATHS: Record<IconName, string> = {
   hit: 'M8 1a7 7 0 1 0 0 14A7 7 0 0 0 8 1zm-1 10.2L3.9 8.1 5 7l2 2 4-4 1.1 1.1z',

@@ -4,7 +4,7 @@ import { trans } from '../../words';
 import { integer } from './format';
 
 /** Properties of a list that shows a limited number of rows. */
-export interface LimitedProps<T> {
+interface LimitedProps<T> {
   items: readonly T[];
   /** Rows shown at first, and added by each press of the button. */
   step: number;

@@ -6,7 +6,7 @@ import type { Page } from '../../protocol';
 import { trans } from '../../words';
 
 /** What a view has around it. */
-export interface Surroundings {
+interface Surroundings {
   /** Whether the kernel behind the view is there; without it, nothing that acts is offered. */
   presence: Presence;
   /** Whether the host can go to cells and insert some. */

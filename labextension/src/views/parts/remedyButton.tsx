@@ -8,7 +8,7 @@ import { SurroundingsContext } from './presence';
 import { Sentence } from './texts';
 
 /** Properties of a remedy. */
-export interface RemedyButtonProps {
+interface RemedyButtonProps {
   remedy: Remedy;
   /** Id of the cell that needs the remedy, where known. */
   cellId?: string | null | undefined;

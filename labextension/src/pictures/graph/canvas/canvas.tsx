@@ -9,7 +9,7 @@ import type { BoxLook } from './shapes';
 import { BoxShape, LineShape } from './shapes';
 
 /** Properties of the picture itself. */
-export interface CanvasProps {
+interface CanvasProps {
   picture: Picture;
   legend: Legend;
   panZoom: PanZoom;

@@ -212,7 +212,7 @@ export function LineShape(props: {
 }
 
 /** A smooth way through points from top to bottom. */
-export function curve(points: readonly Point[]): string {
+function curve(points: readonly Point[]): string {
   const [first, ...rest] = points;
   if (!first) {
     return '';

@@ -21,7 +21,7 @@ const NEAR = 0.8;
 export type Move = { to: 'same' | 'middle'; ids: readonly string[] } | { to: 'all' };
 
 /** Properties of what a picture is seen through. */
-export interface SteadyViewProps {
+interface SteadyViewProps {
   panZoom: PanZoom;
   picture: Picture;
   /** How large the largest is of the pictures that are seen alike. */

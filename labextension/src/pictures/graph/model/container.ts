@@ -22,7 +22,7 @@ export interface Segment {
 }
 
 /** What is laid out together: boxes beside and below each other, and what flows between them. */
-export interface Content {
+interface Content {
   children: readonly (Size & { id: string })[];
   segments: readonly Segment[];
 }
@@ -37,7 +37,7 @@ export interface Plan extends Size {
 }
 
 /** The room that a container keeps free within its borders. */
-export interface Frame {
+interface Frame {
   top: number;
   side: number;
 }

@@ -22,7 +22,7 @@ export interface Line {
 }
 
 /** A text beside a line. */
-export interface Label extends Point {
+interface Label extends Point {
   text: string;
   key: string;
 }
@@ -36,7 +36,7 @@ export interface Picture extends Size {
 }
 
 /** What is drawn beside boxes and what flows between them. */
-export interface Shown {
+interface Shown {
   /** Dtype and shape beside the lines. */
   labels: boolean;
   /** Lines to those that only wait for others. */

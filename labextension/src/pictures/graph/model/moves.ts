@@ -1,7 +1,7 @@
 import type { Box, Picture } from './layout';
 
 /** Where an arrow key leads. */
-export type Direction = 'up' | 'down' | 'left' | 'right';
+type Direction = 'up' | 'down' | 'left' | 'right';
 
 /** The direction of each arrow key. */
 export const ARROWS: Readonly<Record<string, Direction>> = {

@@ -9,10 +9,10 @@ export type Mark = 'removed' | 'added' | 'changed';
 export type Side = 'both' | 'first' | 'second';
 
 /** The role of an operation. */
-export type Role = 'input' | 'capture' | 'constant' | 'output' | 'step';
+type Role = 'input' | 'capture' | 'constant' | 'output' | 'step';
 
 /** A result of another operation that an operation takes. */
-export interface Taken {
+interface Taken {
   source: number;
   result: number;
 }
