@@ -1,5 +1,6 @@
 import type { VNode } from 'preact';
 import { useMemo } from 'preact/hooks';
+import { counted } from '../../feed/lookup';
 import { CellReference } from '../../views/parts/cellReference';
 import { counts, duration, integer } from '../../views/parts/format';
 import { Limited } from '../../views/parts/limited';
@@ -7,7 +8,6 @@ import { trans } from '../../words';
 import type { FactActions } from './facts';
 import { Fact, Links } from './facts';
 import type { Operation, Operations } from './model/operations';
-import { counted } from './model/operations';
 import { part } from './seen';
 
 /** Maximum number of slowest operations listed. */

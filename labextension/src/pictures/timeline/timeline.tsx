@@ -2,8 +2,8 @@ import type { VNode } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import type { TimelineData } from './blocks';
 import { lanesOf, leftOut } from './blocks';
-import type { CauseCode } from './causes';
 import { causeSign } from './causes';
+import { counted } from '../../feed/lookup';
 import { counts, integer } from '../../views/parts/format';
 import { trans } from '../../words';
 import { endingOf } from '../spending/runs';
@@ -115,12 +115,8 @@ function Course(data: TimelineData): VNode {
 /** What the colours mean, and the signs of the causes that occur. */
 function Legend({ data }: { data: TimelineData }): VNode {
   const causes = useMemo(() => {
-    const numbers = new Map<CauseCode, number>();
-    for (const { causes: all } of data.retraces.values()) {
-      const code = all[0]?.code ?? 'unknown';
-      numbers.set(code, (numbers.get(code) ?? 0) + 1);
-    }
-    return [...numbers].sort(([, a], [, b]) => b - a);
+    const retraces = [...data.retraces.values()];
+    return counted(retraces.map(({ causes: [cause] }) => cause?.code ?? 'unknown'));
   }, [data.retraces]);
   return (
     <ul class="nbfn-Timeline-legend" aria-label={trans.__('Legend')}>

@@ -1,8 +1,8 @@
+import { counted } from '../../../feed/lookup';
 import { duration } from '../../../views/parts/format';
 import { trans } from '../../../words';
 import type { Operation, Operations } from './operations';
 import type { Node } from './node';
-import { counted } from './operations';
 
 /** The property that colours show. */
 export type ColourBy = 'difference' | 'time' | 'type' | 'device' | 'nothing';

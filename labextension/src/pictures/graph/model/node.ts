@@ -1,5 +1,5 @@
+import { counted } from '../../../feed/lookup';
 import type { Mark, Operation, Operations } from './operations';
-import { counted } from './operations';
 
 /** Where a node is: in the graph, or in a function where that is called. */
 export interface Home {

@@ -183,12 +183,3 @@ function takersOf(operations: readonly Operation[]): Operation[][] {
   }
   return found;
 }
-
-/** How often each occurs, the most frequent first. */
-export function counted<T>(items: readonly T[]): (readonly [T, number])[] {
-  const counts = new Map<T, number>();
-  for (const item of items) {
-    counts.set(item, (counts.get(item) ?? 0) + 1);
-  }
-  return [...counts].sort(([, one], [, other]) => other - one);
-}

@@ -1,9 +1,9 @@
+import { counted } from '../../../feed/lookup';
 import { counts, duration, integer } from '../../../views/parts/format';
 import { seen } from '../../../views/parts/texts';
 import type { Operation } from './operations';
 import { shortName } from './operations';
 import type { Node } from './node';
-import { counted } from './operations';
 
 /** How wide a text is. */
 export type Measure = (text: string, font: Font) => number;
