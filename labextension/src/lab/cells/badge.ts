@@ -58,7 +58,7 @@ const showButton = editorField<Button | null, Decoration>({
     const { to } = doc.lineAt(firstLine(doc.toString()).start);
     return Decoration.set(Decoration.widget({ widget, side: 1 }).range(to));
   },
-  edited: ({ value, marks }, { changes }) => ({ value, marks: marks.map(changes) }),
+  survives: true,
   provide: field => EditorView.decorations.from(field, ({ marks }) => marks)
 });
 

@@ -1,10 +1,4 @@
-import type {
-  Extension,
-  RangeSet,
-  RangeValue,
-  Text,
-  Transaction
-} from '@codemirror/state';
+import type { Extension, RangeSet, RangeValue, Text } from '@codemirror/state';
 import { StateEffect, StateField } from '@codemirror/state';
 import type { EditorView } from '@codemirror/view';
 
@@ -20,8 +14,8 @@ interface Options<V, M extends RangeValue> {
   none: V;
   isSame: (one: V, other: V) => boolean;
   marksOf: (doc: Text, value: V) => RangeSet<M>;
-  /** What is shown after an edit. */
-  edited: (marked: Marked<V, M>, edit: Transaction) => Marked<V, M>;
+  /** Whether the value is still right after an edit of the text. */
+  survives: boolean;
   /** Draws the marks. */
   provide: (field: StateField<Marked<V, M>>) => Extension;
 }
@@ -31,7 +25,7 @@ export function editorField<V, M extends RangeValue>({
   none,
   isSame,
   marksOf,
-  edited,
+  survives,
   provide
 }: Options<V, M>): (view: EditorView, value: V) => void {
   const setValue = StateEffect.define<V>();
@@ -43,7 +37,9 @@ export function editorField<V, M extends RangeValue>({
       if (effect) {
         return marked(transaction.newDoc, effect.value);
       }
-      return transaction.docChanged ? edited(known, transaction) : known;
+      return transaction.docChanged
+        ? marked(transaction.newDoc, survives ? known.value : none)
+        : known;
     },
     provide
   });

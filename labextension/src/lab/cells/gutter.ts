@@ -27,7 +27,7 @@ export const markLines = editorField<TracedCellRecord | null, GutterMarker>({
   none: null,
   isSame: (one, other) => one === other,
   marksOf,
-  edited: ({ value }, { newDoc }) => ({ value, marks: marksOf(newDoc, value) }),
+  survives: true,
   provide: field =>
     gutter({ class: 'nbfn-Gutter', markers: view => view.state.field(field).marks })
 });

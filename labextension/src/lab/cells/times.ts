@@ -61,7 +61,6 @@ export const showTimes = editorField<readonly TimeMark[], Decoration>({
     });
     return Decoration.set(ranges, true);
   },
-  // The times are of another text.
-  edited: () => ({ value: [], marks: Decoration.none }),
+  survives: false, // The times are of another text.
   provide: field => EditorView.decorations.from(field, ({ marks }) => marks)
 });

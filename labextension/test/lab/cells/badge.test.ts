@@ -34,6 +34,10 @@ describe('the badge', () => {
     showBadge(view, BADGE, () => undefined);
     view.dispatch({ changes: { from: 14, insert: ' train' } });
     expect(seen(view)[1]).toBe('%%tf_function train1 trace');
+    view.dispatch({ changes: { from: 20, insert: '\n' } });
+    expect(seen(view).slice(1, 3)).toEqual(['%%tf_function train1 trace', '']);
+    view.dispatch({ changes: { from: 18, to: 21 } });
+    expect(seen(view)[1]).toBe('%%tf_function tra1 trace');
   });
 
   it('calls its listener when it is pressed', () => {
