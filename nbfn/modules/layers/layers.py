@@ -24,50 +24,6 @@ from nbfn.modules.lifecycle.fields import field_values
 from nbfn.modules.lifecycle.methods import nowrap
 from nbfn.modules.variables.keys import key
 
-__all__ = [
-    "GRU",
-    "LSTM",
-    "AveragePooling1D",
-    "AveragePooling2D",
-    "AveragePooling3D",
-    "BatchNorm",
-    "Conv1D",
-    "Conv1DTranspose",
-    "Conv2D",
-    "Conv2DTranspose",
-    "Conv3D",
-    "Conv3DTranspose",
-    "Dense",
-    "DepthwiseConv1D",
-    "DepthwiseConv2D",
-    "Dropout",
-    "EinsumDense",
-    "Embed",
-    "Flatten",
-    "GaussianDropout",
-    "GaussianNoise",
-    "GlobalAveragePooling1D",
-    "GlobalAveragePooling2D",
-    "GlobalMaxPooling1D",
-    "GlobalMaxPooling2D",
-    "GroupNorm",
-    "LayerNorm",
-    "MaxPooling1D",
-    "MaxPooling2D",
-    "MaxPooling3D",
-    "MultiHeadAttention",
-    "Permute",
-    "RMSNorm",
-    "Reshape",
-    "SeparableConv1D",
-    "SeparableConv2D",
-    "SimpleRNN",
-    "SpatialDropout1D",
-    "SpatialDropout2D",
-    "UpSampling2D",
-    "ZeroPadding2D",
-]
-
 # Arguments of Keras layers without meaning here: names come from the module's place, seeds from
 # random streams, and weights are neither quantized nor adapted in place.
 _LEFT_OUT = ("self", "name", "seed", "lora_rank", "lora_alpha", "quantization_config", "dtype")
