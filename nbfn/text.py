@@ -181,3 +181,9 @@ def listed(noun: str, items: Sequence[object]) -> str:
     more = [f"  ... and {left:,} earlier"] if left > 0 else []
     lines = [f"  {each}" for each in items[-_LISTED:]]
     return "\n".join([f"<{count(len(items), noun)}>", *more, *lines])
+
+
+def with_notes(title: str, items: Iterable[object], notes: Iterable[str]) -> str:
+    """Lists things and notes below a title."""
+    notes = (f"note: {note}" for note in notes)
+    return "\n".join([title, *(f"  {each}" for each in (*items, *notes))])

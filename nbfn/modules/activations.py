@@ -7,29 +7,6 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-__all__ = [
-    "celu",
-    "elu",
-    "gelu",
-    "glu",
-    "hard_sigmoid",
-    "hard_swish",
-    "hard_tanh",
-    "leaky_relu",
-    "log_sigmoid",
-    "log_softmax",
-    "relu",
-    "relu6",
-    "selu",
-    "sigmoid",
-    "silu",
-    "soft_sign",
-    "softmax",
-    "softplus",
-    "swish",
-    "tanh",
-]
-
 relu = tf.nn.relu
 relu6 = tf.nn.relu6
 leaky_relu = tf.nn.leaky_relu

@@ -10,48 +10,6 @@ from difflib import get_close_matches
 
 from nbfn.errors import NbfnError
 
-__all__ = [
-    "ArgumentError",
-    "AssignmentError",
-    "AutoNameError",
-    "CollectionNotFoundError",
-    "DataFormatError",
-    "EmptySequentialError",
-    "FilterError",
-    "FrozenModuleError",
-    "FrozenSpecError",
-    "ImmutableCollectionError",
-    "InstanceError",
-    "LazyInitError",
-    "LifecycleError",
-    "MethodError",
-    "NameInUseError",
-    "NotFoundError",
-    "ParamNotFoundError",
-    "ParamShapeError",
-    "PartError",
-    "PathNotFoundError",
-    "PlacementError",
-    "PostInitError",
-    "PropertyError",
-    "ReservedFieldError",
-    "RngError",
-    "ScopeClosedError",
-    "SetupFieldError",
-    "SetupReadError",
-    "SpecDefinitionError",
-    "SpecError",
-    "SpecFieldError",
-    "TransformError",
-    "UnboundAttributeError",
-    "UnboundModuleError",
-    "UnknownAttributeError",
-    "VariableCreationError",
-    "VariableNotFoundError",
-    "VariablesStructureError",
-    "VariablesTypeError",
-]
-
 
 class LifecycleError(NbfnError):
     """Base class of the errors of modules."""

@@ -6,8 +6,9 @@ import inspect
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -64,12 +65,13 @@ class LoadedSession(Session):
         names: dict[str, Any] = {}
         super().__init__(names)
         names.update(_variables_and_tables(root, record))
-        for name, saved in _restored(root, record):
-            kind = _Graph if isinstance(saved, _ConcreteFunction) else _Restored
-            names[name] = _traced(kind(name, saved, names), path)
+        for name, each in _restored(root, record):
+            is_graph = isinstance(each, _ConcreteFunction)
+            saved = _saved_graph(each) if is_graph else _saved_function(name, each)
+            names[name] = _traced(name, saved, names, path)
         for name, concrete in root.signatures.items():
             if name not in names and not record:  # signatures of nbfn's exports duplicate traces
-                names[name] = _traced(_Signature(name, concrete, names), path)
+                names[name] = _traced(name, _saved_graph(concrete), names, path)
 
     @property
     def functions(self) -> dict[str, TracedFunction]:  # type: ignore[override]
@@ -250,89 +252,79 @@ def _restored(root: Any, record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]
             yield name, value
 
 
-class _Restored:
-    """A function of a SavedModel."""
+@dataclass(frozen=True)
+class _Saved:
+    """What a SavedModel can call.
 
-    def __init__(self, name: str, saved: Any, names: dict[str, Any]) -> None:
-        self.name, self.saved, self.names = name, saved, names
-        self.signature = _tensorflow.saved_signature(saved)
+    Attributes:
+        signature: The parameters.
+        inputs: The arguments and keyword arguments that each graph was saved for.
+        call: Calls it.
+    """
 
-    def inputs(self) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
-        """Yields the arguments and keyword arguments that each graph was saved for."""
-        for graph in _tensorflow.saved_graphs(self.saved) or ():
-            yield graph.structured_input_signature
+    signature: inspect.Signature
+    inputs: Sequence[tuple[tuple[Any, ...], dict[str, Any]]]
+    call: Callable[..., Any]
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+
+def _saved_function(name: str, function: Any) -> _Saved:
+    signature = _tensorflow.saved_signature(function)
+    graphs = _tensorflow.saved_graphs(function) or ()
+    inputs = [graph.structured_input_signature for graph in graphs]
+
+    def text(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
         try:
-            return self.saved(*args, **kwargs)
-        except (TypeError, ValueError) as error:
-            if not str(error).startswith(_NO_GRAPH):
-                raise
-            saved = list(dict.fromkeys(self._text(*each) for each in self.inputs()))
-            more = ["..."] if len(saved) > 3 else []
-            raise SavedCallError(
-                f"`{self.name}` was saved for {join(saved[:3] + more, 'or')}, and not for "
-                f"{self._text(args, kwargs)}; a SavedModel has no Python code to retrace"
-            ) from error
-
-    def _text(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
-        try:
-            named: dict[Any, Any] = self.signature.bind(*args, **kwargs).arguments
+            named: dict[Any, Any] = signature.bind(*args, **kwargs).arguments
         except TypeError:
             named = {**dict(enumerate(args)), **kwargs}
         return f"({', '.join(f'{name}: {_short(each)}' for name, each in named.items())})"
 
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except (TypeError, ValueError) as error:
+            if not str(error).startswith(_NO_GRAPH):
+                raise
+            saved = list(dict.fromkeys(text(*each) for each in inputs))
+            more = ["..."] if len(saved) > 3 else []
+            raise SavedCallError(
+                f"`{name}` was saved for {join(saved[:3] + more, 'or')}, and not for "
+                f"{text(args, kwargs)}; a SavedModel has no Python code to retrace"
+            ) from error
 
-class _Graph(_Restored):
-    """A graph of a model that is not the trace of a function, such as TensorFlow 1 code."""
-
-    def __init__(self, name: str, saved: Any, names: dict[str, Any]) -> None:
-        self.name, self.saved, self.names = name, saved, names
-        self.specs = saved.structured_input_signature[0]
-        named = [getattr(spec, "name", None) or f"x{i}" for i, spec in enumerate(self.specs)]
-        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        self.signature = inspect.Signature([inspect.Parameter(each, kind) for each in named])
-
-    def inputs(self) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
-        yield self.specs, {}
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.saved(*self.signature.bind(*args, **kwargs).args)
+    return _Saved(signature, inputs, call)
 
 
-class _Signature(_Restored):
-    """A signature that is not a function of its model."""
-
-    def __init__(self, name: str, saved: Any, names: dict[str, Any]) -> None:
-        self.name, self.saved, self.names = name, saved, names
-        self._specs = {
-            re.sub(r"\W|^(?=\d)", "_", key): (key, spec)
-            for key, spec in saved.structured_input_signature[1].items()
-        }
-        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        self.signature = inspect.Signature([inspect.Parameter(each, kind) for each in self._specs])
-
-    def inputs(self) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
-        yield (), {name: spec for name, (_, spec) in self._specs.items()}
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        bound = self.signature.bind(*args, **kwargs).arguments
-        return self.saved(**{self._specs[name][0]: value for name, value in bound.items()})
-
-
-def _traced(saved: _Restored, path: str) -> TracedFunction:
-    """Returns a traced function with one trace per saved graph."""
+def _saved_graph(concrete: Any) -> _Saved:
+    """Describes a graph that is not the trace of a function: a signature, or TensorFlow 1 code."""
+    specs, named = concrete.structured_input_signature
+    names = [getattr(spec, "name", None) or f"x{i}" for i, spec in enumerate(specs)]
+    names = [re.sub(r"\W|^(?=\d)", "_", name) for name in (*names, *named)]
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    signature = inspect.Signature([inspect.Parameter(name, kind) for name in names])
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        return saved(*args, **kwargs)
+        given = signature.bind(*args, **kwargs).args
+        return concrete(*given[: len(specs)], **dict(zip(named, given[len(specs) :], strict=True)))
 
-    name = re.sub(r"\W", "_", saved.name.rpartition(".")[2])
+    inputs = specs, dict(zip(names[len(specs) :], named.values(), strict=True))
+    return _Saved(signature, [inputs], call)
+
+
+def _traced(name: str, saved: _Saved, names: dict[str, Any], path: str) -> TracedFunction:
+    """Returns a traced function with one trace per saved graph."""
+    run = saved.call
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return run(*args, **kwargs)
+
+    name = re.sub(r"\W", "_", name.rpartition(".")[2])
     code = call.__code__.replace(co_name=name, co_qualname=name, co_filename=path)
     # Its globals are the session's names, in which its captures are looked up for their names.
-    python_function = FunctionType(code, saved.names, name, None, call.__closure__)
+    python_function = FunctionType(code, names, name, None, call.__closure__)
     python_function.__signature__ = saved.signature  # type: ignore[attr-defined]
     traced = function(python_function, max_traces=None, autograph=False)
-    for args, kwargs in saved.inputs():
+    for args, kwargs in saved.inputs:
         with suppress(Exception):  # saved for an object that is missing here: a call reports it
             plain_args, plain_kwargs = tf.nest.map_structure(_unnamed, (args, kwargs))
             traced.request(plain_args, plain_kwargs, _SAVED)

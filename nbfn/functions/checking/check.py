@@ -18,7 +18,7 @@ from nbfn.functions.effects.finder import Effect, Finder
 from nbfn.functions.recording.recorded import Recorded
 from nbfn.site import Site
 from nbfn.state.helpers import with_helpers
-from nbfn.text import count, shorten
+from nbfn.text import count, shorten, with_notes
 
 
 class CheckError(NbfnError, TypeError):
@@ -79,10 +79,8 @@ class Check:
         else:
             number = count(len(self.differences), "thing")
             head = f"`{self.function}` does {number} differently when it is traced ({compared}):"
-        lines = [f"  {difference}" for difference in self.differences]
-        notes = [f"  note: {note}" for note in self.notes]
-        numerics = [] if self.numerics is None else [repr(self.numerics)]
-        return "\n".join([head, *lines, *notes, *numerics])
+        text = with_notes(head, self.differences, self.notes)
+        return text if self.numerics is None else f"{text}\n{self.numerics}"
 
 
 def check(function: Recorded, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Check:

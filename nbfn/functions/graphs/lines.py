@@ -17,7 +17,7 @@ from nbfn.functions.inside.instrument import Instrument
 from nbfn.functions.inside.origin import OperationOrigin, Origins
 from nbfn.functions.traced.function import copy_of
 from nbfn.site import Site
-from nbfn.text import count, cut, percent
+from nbfn.text import count, cut, percent, with_notes
 
 _MAX_TEXT = 60
 
@@ -76,8 +76,7 @@ class LineTimes:
         )
 
     def __repr__(self) -> str:
-        lines = [f"  {each}" for each in self.lines]
-        return "\n".join([self.title, *lines, *(f"  note: {note}" for note in self.notes)])
+        return with_notes(self.title, self.lines, self.notes)
 
 
 def lines(function: Any, *args: Any, **kwargs: Any) -> LineTimes:

@@ -19,7 +19,7 @@ from nbfn.functions.inside.extent import Extent, extent_of
 from nbfn.functions.inside.instrument import Instrument
 from nbfn.functions.inside.origin import OperationOrigin, Origins
 from nbfn.functions.recording.recorded import Recorded
-from nbfn.text import first_line
+from nbfn.text import first_line, with_notes
 
 # The runtime marks operations in its messages like this (TensorFlow 2.21).
 _NODE = re.compile(r"\{\{node ([^}]+)\}\}")
@@ -73,8 +73,7 @@ class Failure:
         return f", in execution {self.turn:,}" if self.turn > 1 else ""
 
     def __repr__(self) -> str:
-        lines = [f"  {each}" for each in self.inputs]
-        return "\n".join([self.title, *lines, *(f"  note: {note}" for note in self.notes)])
+        return with_notes(self.title, self.inputs, self.notes)
 
 
 class _Recorder:

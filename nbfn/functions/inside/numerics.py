@@ -17,7 +17,7 @@ from nbfn.functions.inside.failure import reason_of
 from nbfn.functions.inside.instrument import Instrument
 from nbfn.functions.inside.monitor import Finding, Monitor
 from nbfn.functions.recording.recorded import Recorded
-from nbfn.text import count, join
+from nbfn.text import count, join, with_notes
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,7 @@ class Numerics:
         return f"`{self.function}`: {found} in {number} ({looked})"
 
     def __repr__(self) -> str:
-        lines = [f"  {each}" for each in self.findings]
-        return "\n".join([self.title, *lines, *(f"  note: {note}" for note in self.notes)])
+        return with_notes(self.title, self.findings, self.notes)
 
 
 _KINDS = {

@@ -28,7 +28,7 @@ from nbfn.functions.inside.origin import Origins
 from nbfn.functions.inside.words import frames, is_user_frame, spot_of
 from nbfn.functions.recording.recorded import Recorded
 from nbfn.site import Site, site_of
-from nbfn.text import count, data_size
+from nbfn.text import count, data_size, with_notes
 
 MAX_TURNS = 100
 """Maximum number of values kept of what is computed repeatedly: the newest."""
@@ -114,8 +114,7 @@ class Values(Mapping[str, Any]):
         return f"{count(len(self.all), 'value')} of a call of `{self.function}`"
 
     def __repr__(self) -> str:
-        lines = [f"  {each}" for each in self.all]
-        return "\n".join([self.title, *lines, *(f"  note: {note}" for note in self.notes)])
+        return with_notes(self.title, self.all, self.notes)
 
 
 class _Collector:

@@ -73,20 +73,9 @@ _OF_THIS_PROCESS = (
     *("_dispatch", "_function_cache", "_observed", "_owner", "known_as", "_descriptor_cache"),
     *("_creations", "checked_effects", "pending_warning", "_definition", "_clones", "_states"),
 )
-_OF_ALL_CLONES = frozenset(
-    {
-        *(
-            "recorder",
-            "id",
-            "site",
-            "options",
-            "relaxed",
-            "converts",
-            "known_as",
-            "checked_effects",
-        ),
-        *("_owner", "_settings", "_pattern", "_creations", "_definition"),
-    }
+_OF_ALL_CLONES = (
+    *("recorder", "id", "site", "options", "relaxed", "converts", "known_as", "checked_effects"),
+    *("_owner", "_settings", "_pattern", "_creations", "_definition"),
 )
 
 

@@ -163,9 +163,10 @@ def place(scope: Scope, slot: Slot) -> Scope:
 
 def call_layer(module: KerasModule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Calls the Keras layer of a module, see `KerasModule.__call__`."""
-    # A vector has a shape of one item. The default has two, so what has no shape is no vector.
-    if module.takes_vectors and len(args) == 1 and len(getattr(args[0], "shape", "12")) == 1:
-        return tf.squeeze(call_layer(module, (tf.expand_dims(args[0], 0),), kwargs), 0)
+    if module.takes_vectors and len(args) == 1:
+        shape = getattr(args[0], "shape", None)
+        if shape is not None and len(shape) == 1:
+            return tf.squeeze(call_layer(module, (tf.expand_dims(args[0], 0),), kwargs), 0)
     scope = module._scope("__call__")
     try:
         template = _template(module, scope, args, kwargs)

@@ -24,50 +24,6 @@ from nbfn.modules.lifecycle.fields import field_values
 from nbfn.modules.lifecycle.methods import nowrap
 from nbfn.modules.variables.keys import key
 
-__all__ = [
-    "GRU",
-    "LSTM",
-    "AveragePooling1D",
-    "AveragePooling2D",
-    "AveragePooling3D",
-    "BatchNorm",
-    "Conv1D",
-    "Conv1DTranspose",
-    "Conv2D",
-    "Conv2DTranspose",
-    "Conv3D",
-    "Conv3DTranspose",
-    "Dense",
-    "DepthwiseConv1D",
-    "DepthwiseConv2D",
-    "Dropout",
-    "EinsumDense",
-    "Embed",
-    "Flatten",
-    "GaussianDropout",
-    "GaussianNoise",
-    "GlobalAveragePooling1D",
-    "GlobalAveragePooling2D",
-    "GlobalMaxPooling1D",
-    "GlobalMaxPooling2D",
-    "GroupNorm",
-    "LayerNorm",
-    "MaxPooling1D",
-    "MaxPooling2D",
-    "MaxPooling3D",
-    "MultiHeadAttention",
-    "Permute",
-    "RMSNorm",
-    "Reshape",
-    "SeparableConv1D",
-    "SeparableConv2D",
-    "SimpleRNN",
-    "SpatialDropout1D",
-    "SpatialDropout2D",
-    "UpSampling2D",
-    "ZeroPadding2D",
-]
-
 # Arguments of Keras layers without meaning here: names come from the module's place, seeds from
 # random streams, and weights are neither quantized nor adapted in place.
 _LEFT_OUT = ("self", "name", "seed", "lora_rank", "lora_alpha", "quantization_config", "dtype")
@@ -143,8 +99,8 @@ def _for_keras(field: str, value: Any) -> Any:
 
 
 def layer(
-    name: str,
     wraps: Any,
+    name: str = "",
     rename: Mapping[str, str] | None = None,
     collection: str = "state",
     takes_vectors: bool = False,
@@ -154,15 +110,15 @@ def layer(
     """Builds a module class for a Keras class.
 
     Args:
-      name: the name of the module class.
       wraps: the Keras class.
+      name: the name of the module class, if it is another one.
       rename: a field's name for a keyword of the Keras class.
       collection: the collection of untrainable weights.
       takes_vectors: whether it can be called with one example, as in a function that is mapped.
       base: the base class.
       leave_out: arguments of the Keras class that do not become fields.
     """
-    rename = rename or {}
+    name, rename = name or wraps.__name__, rename or {}
     formatted = "data_format" in inspect.signature(wraps.__init__).parameters
     namespace: dict[str, Any] = {
         "__annotations__": {},
@@ -194,54 +150,54 @@ def layer(
 
 _l = keras.layers
 
-Dense = layer("Dense", _l.Dense, {"units": "features"}, takes_vectors=True)
-EinsumDense = layer("EinsumDense", _l.EinsumDense)
+Dense = layer(_l.Dense, rename={"units": "features"}, takes_vectors=True)
+EinsumDense = layer(_l.EinsumDense)
 Embed = layer(
-    "Embed",
     _l.Embedding,
+    "Embed",
     {"input_dim": "num_embeddings", "output_dim": "features"},
     base=_Embedding,
 )
 
-Conv1D = layer("Conv1D", _l.Conv1D)
-Conv2D = layer("Conv2D", _l.Conv2D)
-Conv3D = layer("Conv3D", _l.Conv3D)
-Conv1DTranspose = layer("Conv1DTranspose", _l.Conv1DTranspose)
-Conv2DTranspose = layer("Conv2DTranspose", _l.Conv2DTranspose)
-Conv3DTranspose = layer("Conv3DTranspose", _l.Conv3DTranspose)
-DepthwiseConv1D = layer("DepthwiseConv1D", _l.DepthwiseConv1D)
-DepthwiseConv2D = layer("DepthwiseConv2D", _l.DepthwiseConv2D)
-SeparableConv1D = layer("SeparableConv1D", _l.SeparableConv1D)
-SeparableConv2D = layer("SeparableConv2D", _l.SeparableConv2D)
+Conv1D = layer(_l.Conv1D)
+Conv2D = layer(_l.Conv2D)
+Conv3D = layer(_l.Conv3D)
+Conv1DTranspose = layer(_l.Conv1DTranspose)
+Conv2DTranspose = layer(_l.Conv2DTranspose)
+Conv3DTranspose = layer(_l.Conv3DTranspose)
+DepthwiseConv1D = layer(_l.DepthwiseConv1D)
+DepthwiseConv2D = layer(_l.DepthwiseConv2D)
+SeparableConv1D = layer(_l.SeparableConv1D)
+SeparableConv2D = layer(_l.SeparableConv2D)
 
-BatchNorm = layer("BatchNorm", _l.BatchNormalization, collection="batch_stats")
-LayerNorm = layer("LayerNorm", _l.LayerNormalization)
-GroupNorm = layer("GroupNorm", _l.GroupNormalization)
-RMSNorm = layer("RMSNorm", _l.RMSNormalization)
+BatchNorm = layer(_l.BatchNormalization, "BatchNorm", collection="batch_stats")
+LayerNorm = layer(_l.LayerNormalization, "LayerNorm")
+GroupNorm = layer(_l.GroupNormalization, "GroupNorm")
+RMSNorm = layer(_l.RMSNormalization, "RMSNorm")
 
-LSTM = layer("LSTM", _l.LSTM)
-GRU = layer("GRU", _l.GRU)
-SimpleRNN = layer("SimpleRNN", _l.SimpleRNN)
-MultiHeadAttention = layer("MultiHeadAttention", _l.MultiHeadAttention)
+LSTM = layer(_l.LSTM)
+GRU = layer(_l.GRU)
+SimpleRNN = layer(_l.SimpleRNN)
+MultiHeadAttention = layer(_l.MultiHeadAttention)
 
-Dropout = layer("Dropout", _l.Dropout)
-SpatialDropout1D = layer("SpatialDropout1D", _l.SpatialDropout1D)
-SpatialDropout2D = layer("SpatialDropout2D", _l.SpatialDropout2D)
-GaussianNoise = layer("GaussianNoise", _l.GaussianNoise)
-GaussianDropout = layer("GaussianDropout", _l.GaussianDropout)
+Dropout = layer(_l.Dropout)
+SpatialDropout1D = layer(_l.SpatialDropout1D)
+SpatialDropout2D = layer(_l.SpatialDropout2D)
+GaussianNoise = layer(_l.GaussianNoise)
+GaussianDropout = layer(_l.GaussianDropout)
 
-Flatten = layer("Flatten", _l.Flatten)
-Reshape = layer("Reshape", _l.Reshape)
-Permute = layer("Permute", _l.Permute)
-UpSampling2D = layer("UpSampling2D", _l.UpSampling2D)
-ZeroPadding2D = layer("ZeroPadding2D", _l.ZeroPadding2D)
-MaxPooling1D = layer("MaxPooling1D", _l.MaxPooling1D)
-MaxPooling2D = layer("MaxPooling2D", _l.MaxPooling2D)
-MaxPooling3D = layer("MaxPooling3D", _l.MaxPooling3D)
-AveragePooling1D = layer("AveragePooling1D", _l.AveragePooling1D)
-AveragePooling2D = layer("AveragePooling2D", _l.AveragePooling2D)
-AveragePooling3D = layer("AveragePooling3D", _l.AveragePooling3D)
-GlobalMaxPooling1D = layer("GlobalMaxPooling1D", _l.GlobalMaxPooling1D)
-GlobalMaxPooling2D = layer("GlobalMaxPooling2D", _l.GlobalMaxPooling2D)
-GlobalAveragePooling1D = layer("GlobalAveragePooling1D", _l.GlobalAveragePooling1D)
-GlobalAveragePooling2D = layer("GlobalAveragePooling2D", _l.GlobalAveragePooling2D)
+Flatten = layer(_l.Flatten)
+Reshape = layer(_l.Reshape)
+Permute = layer(_l.Permute)
+UpSampling2D = layer(_l.UpSampling2D)
+ZeroPadding2D = layer(_l.ZeroPadding2D)
+MaxPooling1D = layer(_l.MaxPooling1D)
+MaxPooling2D = layer(_l.MaxPooling2D)
+MaxPooling3D = layer(_l.MaxPooling3D)
+AveragePooling1D = layer(_l.AveragePooling1D)
+AveragePooling2D = layer(_l.AveragePooling2D)
+AveragePooling3D = layer(_l.AveragePooling3D)
+GlobalMaxPooling1D = layer(_l.GlobalMaxPooling1D)
+GlobalMaxPooling2D = layer(_l.GlobalMaxPooling2D)
+GlobalAveragePooling1D = layer(_l.GlobalAveragePooling1D)
+GlobalAveragePooling2D = layer(_l.GlobalAveragePooling2D)

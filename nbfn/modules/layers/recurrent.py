@@ -79,9 +79,9 @@ _OPTIONS: dict[str, Any] = {
     # `DropoutRNNCell`).
     "leave_out": ("dropout", "recurrent_dropout"),
 }
-LSTMCell = layer("LSTMCell", keras.layers.LSTMCell, **_OPTIONS)
+LSTMCell = layer(keras.layers.LSTMCell, **_OPTIONS)
 LSTMCell.states = (1, 0)  # the carry is (c, h), as in Flax
-GRUCell = layer("GRUCell", keras.layers.GRUCell, **_OPTIONS)
+GRUCell = layer(keras.layers.GRUCell, **_OPTIONS)
 GRUCell.states = (0,)
 
 

@@ -80,7 +80,7 @@ def clone(
 def unbound(value: Any, memo: dict[int, Any] | None = None) -> Any:
     """Replaces every bound module in a value by an unbound clone; keeps sharing."""
     memo = {} if memo is None else memo
-    if not any(is_bound(m) for m in modules_in(value)):
+    if not any(is_bound(m) for m, _ in modules_in(value)):
         return value
 
     def free(module: Any, _: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -81,13 +81,21 @@ def is_module(value: Any) -> bool:
     return hasattr(type(value), "__field_names__")
 
 
+def modules_in(value: Any, name: str = "") -> Iterator[tuple[Any, str]]:
+    """Yields the modules in nested containers, with the names that `map_modules` passes."""
+    if is_module(value):
+        yield value, name
+    elif isinstance(value, Mapping):
+        for key in sorted(value, key=str):
+            yield from modules_in(value[key], f"{name}_{key}")
+    elif isinstance(value, (list, tuple)):
+        for i, item in enumerate(value):
+            yield from modules_in(item, f"{name}_{i}")
+
+
 def holds_modules(value: Any) -> bool:
     """Returns whether a value is a module or a container with a module inside."""
-    if is_module(value):
-        return True
-    if isinstance(value, Mapping):
-        return any(holds_modules(v) for v in value.values())
-    return isinstance(value, (list, tuple)) and any(holds_modules(v) for v in value)
+    return any(True for _ in modules_in(value))
 
 
 def map_modules(fn: Callable[[Any, str], Any], value: Any, name: str) -> Any:
@@ -118,10 +126,3 @@ def field_values(module: Any) -> dict[str, Any]:
 def init_fields(module: Any) -> dict[str, Any]:
     """Returns the construction arguments of a module: the fields before anything changed them."""
     return {**field_values(module), **module._life.given}
-
-
-def modules_in(value: Any) -> list[Any]:
-    """Returns the modules in nested containers."""
-    found: list[Any] = []
-    map_modules(lambda m, _: found.append(m), value, "")
-    return found

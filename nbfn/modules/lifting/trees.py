@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from nbfn.modules.errors import TransformError
-from nbfn.modules.lifecycle.fields import field_values, is_module, map_modules
+from nbfn.modules.lifecycle.fields import field_values, is_module, modules_in
 from nbfn.modules.lifting.arguments import has_place, map_places, scope_of
 from nbfn.modules.lifting.lifting import Leaf
 from nbfn.modules.variables.store import Path
@@ -111,9 +111,7 @@ class Trees:
 def _places(owner: Any, names: Path) -> Iterator[tuple[Path, Path]]:
     yield scope_of(owner).path, names
     if is_module(owner):
-        held: list[tuple[Any, str]] = []
-        for name, value in field_values(owner).items():
-            map_modules(lambda m, n: held.append((m, n)), value, name)
-        for module, name in held:
-            if has_place(module):
-                yield from _places(module, (*names, name))
+        for field, value in field_values(owner).items():
+            for module, name in modules_in(value, field):
+                if has_place(module):
+                    yield from _places(module, (*names, name))

@@ -18,7 +18,7 @@ from nbfn.modules.errors import (
     show_names,
 )
 from nbfn.modules.lifecycle import binding, context
-from nbfn.modules.lifecycle.fields import init_fields, map_modules
+from nbfn.modules.lifecycle.fields import init_fields, modules_in
 from nbfn.modules.lifecycle.interception import wanted_outputs
 from nbfn.modules.lifecycle.run import INIT_MUTABLE, check_instance
 from nbfn.modules.lifecycle.setup import inspect_hook, prepare
@@ -234,9 +234,7 @@ class Bound(Members, library=True):
                 )
         else:
             carried = Carried(kept=tuple(_named(state)))
-        made: Bound = module.bind(state, mutable=store.mutable)
-        made._bound_store("rebind").rngs.update(store.rngs)
-        made._track()
+        made = _revived(module, state, store.rngs, store.mutable)
         made._life.carried = carried
         return made
 
@@ -358,7 +356,8 @@ class Bound(Members, library=True):
             return dict(self._life.children)
         children: dict[str, Any] = {}
         for name, value in {**init_fields(self), **inspect_hook(self, "setup")}.items():
-            map_modules(lambda m, n: children.setdefault(self._name_of_part(n), m), value, name)
+            for module, part in modules_in(value, name):
+                children.setdefault(self._name_of_part(part), module)
         return children
 
     def _variable_at(self, parts: list[str]) -> Any:

@@ -21,7 +21,7 @@ from nbfn.modules.errors import (
 )
 from nbfn.modules.variables.keys import as_number, fold
 from nbfn.modules.variables.store import MISSING, Path, Store
-from nbfn.modules.variables.tree import as_tensors, leaves, map_leaves
+from nbfn.modules.variables.tree import as_tensors, copy_tree, leaves
 
 T = TypeVar("T")
 
@@ -153,7 +153,7 @@ class Scope:
     def tree(self) -> dict[str, Any]:
         """Returns what is stored here and below by collection, in new dicts."""
         found = ((c, self.store.node(c, self.path)) for c in self.store.tree)
-        return {c: map_leaves(lambda leaf, _: leaf, node) for c, node in found if node}
+        return {c: copy_tree(node) for c, node in found if node}
 
     def check_shape(
         self, collection: str, name: str, init_fn: Callable[..., Any], args: Any, kwargs: Any

@@ -12,8 +12,8 @@ from nbfn.modules.errors import VariablesStructureError, VariablesTypeError
 
 
 def copy_tree(tree: Mapping[str, Any]) -> dict[str, Any]:
-    """Copies the nested dicts, with the same leaves."""
-    return {k: copy_tree(v) if isinstance(v, Mapping) else v for k, v in tree.items()}
+    """Copies the containers, with the same leaves."""
+    return map_leaves(lambda leaf, _: leaf, tree)  # type: ignore[no-any-return]
 
 
 def grown(tree: dict[str, Any], path: Iterable[str]) -> dict[str, Any]:

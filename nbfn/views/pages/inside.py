@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from nbfn.functions.graphs.lines import LineTimes
 from nbfn.functions.inside.failure import Failure
 from nbfn.functions.inside.numerics import Numerics
@@ -25,23 +27,15 @@ def numerics_outline(numerics: Numerics) -> Outline:
         (place(cell_of(each.site)), _code(each.origin), each.result, each.source)
         for each in numerics.findings
     ]
-    return Outline(
-        numerics.title,
-        [f"note: {note}" for note in numerics.notes],
-        (Table("operations", ("where", "operation", "gave", "from"), rows, open=True),),
-        verdict="passed" if numerics.ok else "failed",
-    )
+    header = ("where", "operation", "gave", "from")
+    return _outline(numerics, "operations", header, rows, "passed" if numerics.ok else "failed")
 
 
 def failure_outline(failure: Failure) -> Outline:
     """Returns the outline of an operation that failed."""
     rows = [(f"`{each.name}`", each.type, each.range, each.values) for each in failure.inputs]
-    return Outline(
-        failure.title,
-        [f"note: {note}" for note in failure.notes],
-        (Table("given", ("name", "dtype and shape", "range", "values"), rows, open=True),),
-        verdict="failed",
-    )
+    header = ("name", "dtype and shape", "range", "values")
+    return _outline(failure, "given", header, rows, "failed")
 
 
 def values_outline(values: Values) -> Outline:
@@ -58,8 +52,7 @@ def values_outline(values: Values) -> Outline:
         for each in values.all
     ]
     header = ("where", "name", "dtype and shape", "range", "values", "computed")
-    notes = [f"note: {note}" for note in values.notes]
-    return Outline(values.title, notes, (Table("values", header, rows, open=True),))
+    return _outline(values, "values", header, rows)
 
 
 def lines_outline(times: LineTimes) -> Outline:
@@ -78,5 +71,9 @@ def lines_outline(times: LineTimes) -> Outline:
         for each in times.lines
     ]
     header = ("time", "share", "gradient", "executions", "where", "line", "ran as")
-    notes = [f"note: {note}" for note in times.notes]
-    return Outline(times.title, notes, (Table("slowest lines", header, rows, open=True),))
+    return _outline(times, "slowest lines", header, rows)
+
+
+def _outline(result: Any, name: str, header: Any, rows: Any, verdict: Any = None) -> Outline:
+    notes = [f"note: {note}" for note in result.notes]
+    return Outline(result.title, notes, (Table(name, header, rows, open=True),), verdict=verdict)
