@@ -88,8 +88,8 @@ def check(function: Recorded, args: Sequence[Any], kwargs: Mapping[str, Any]) ->
 
     Every variable that the function reads or writes is restored afterwards, also if one of the runs
     fails; so are Python state that the function can reach, and Python's and NumPy's random numbers.
-    Variables that it creates on its first call stay, with their initial values. The function's own
-    traces and counts do not change.
+    Variables that it creates on its first call stay, with their initial values. Tables, queues and
+    iterators are not restored. The function's own traces and counts do not change.
 
     Raises:
         CheckError: If the arguments do not fit the function.
@@ -243,7 +243,7 @@ def _notes(outcome: Outcome) -> Iterator[str]:
     if outcome.resources:
         yield (
             f"it changes state outside of variables ({', '.join(outcome.resources)}); both runs "
-            "changed it, and it was not put back"
+            "changed it, and it was not put back, so values that depend on it were not compared"
         )
     if outcome.eager.error is not None and type(outcome.eager.error) is type(outcome.traced.error):
         yield f"both runs raised {type(outcome.eager.error).__name__}"

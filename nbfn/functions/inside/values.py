@@ -217,7 +217,7 @@ def values(
     names: Sequence[str] = (),
     line: int | Sequence[int] = (),
 ) -> Values:
-    """Makes a call and records intermediate values; everything is restored afterwards.
+    """Makes a call and records intermediate values; what `check` restores is restored afterwards.
 
     Args:
         function: A traced function.

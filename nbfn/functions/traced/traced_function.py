@@ -714,7 +714,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         """Finds the operations of a call that give NaN or infinity from finite numbers.
 
         The function is traced once more and run; operations in loops, in branches, in called
-        functions and in gradients are included. Everything is restored, as by `check`.
+        functions and in gradients are included. What `check` restores is restored.
 
         Raises:
             CheckError: If the arguments do not fit the function.
@@ -724,7 +724,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
     def values(
         self, *args: Any, names: Sequence[str] = (), line: int | Sequence[int] = (), **kwargs: Any
     ) -> Values:
-        """Records intermediate values of a call from its graph. Everything is restored.
+        """Records intermediate values of a call from its graph; restores what `check` restores.
 
         Args:
             *args: The arguments of the call; names may follow those that it takes, as in
