@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 import nbfn
+from nbfn._tensorflow.graphs import likeness
 from tests.harness.messages import warns
 
 X = tf.constant([1.0, 2.0])
@@ -175,3 +176,19 @@ def test_a_trace_is_stale_in_no_state_in_which_it_serves() -> None:
     assert f.changed_globals() == []
     space["n"] = 5
     assert f.changed_globals() == ["n"]
+
+
+@pytest.mark.filterwarnings("ignore::nbfn.NbfnWarning")
+def test_each_graph_is_read_once_however_many_traces_there_are(monkeypatch: Any) -> None:
+    read: list[Any] = []
+    form = likeness._form
+    monkeypatch.setattr(likeness, "_form", lambda graph: read.append(graph) or form(graph))
+
+    class Box:
+        rate = 0.0
+
+    f = nbfn.function(lambda x: x * Box.rate)
+    for number in range(6):
+        Box.rate = float(number)
+        assert float(f(tf.constant(2.0))) == 2.0 * number
+    assert len(f.traces) == len(read) == 6
