@@ -46,6 +46,7 @@ HOW: dict[str, Callable[[Any, Any], Any]] = {
     "switch": lambda m, x: nn.switch(tf.cast(x[0], tf.int32), [call, call], m, x),
     "vjp": lambda m, x: nn.vjp(call, m, x)[0],
     "map_variables": nn.map_variables(call, "params", mutable=True),
+    "fold_rngs": nn.fold_rngs(call),
     "while_loop": over_a_loop,
     "loop in loop": lambda m, x: over_a_loop(m, x, over_a_loop),
     "loop in remat": nn.remat(lambda m, x: over_a_loop(m, x)),
