@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import itertools
 import os
 import sys
 import traceback
@@ -116,8 +117,13 @@ def traced_again(but: type) -> Iterator[None]:
 
 def _functions(but: type) -> list[Any]:
     """Returns all tf.functions; checks `type`, as a proxy's ``__class__`` may differ."""
-    kinds = (each for each in gc.get_objects() if issubclass(type(each), Function))
-    return [each for each in kinds if not issubclass(type(each), but) and _has_traces(each)]
+    objects = gc.get_objects()
+    # Each class is asked once: the metaclass of a tf.function runs Python (TensorFlow 2.21), and a
+    # profiler, such as that of `values`, sees each call.
+    classes = set(map(type, objects))
+    kinds = {kind for kind in classes if issubclass(kind, Function) and not issubclass(kind, but)}
+    found = itertools.compress(objects, map(kinds.__contains__, map(type, objects)))
+    return [each for each in found if _has_traces(each)]
 
 
 def _has_traces(function: Any) -> bool:
