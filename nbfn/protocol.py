@@ -132,7 +132,7 @@ class FunctionRecord(Record):
     )
     last_trace: str | None = Field(default=None, description="Id of the trace that served last.")
     last_retrace: str | None = Field(default=None, description="Id of the newest retrace.")
-    note: str = Field(default="", description="What stands beside its name in a list.")
+    note: str = Field(default="", description="Text shown next to the name in a list.")
     measures: list[str] = Field(
         default_factory=list,
         description="What a list is sorted by, as text: calls, traces, retraces, time to trace, "
@@ -219,7 +219,7 @@ class TracedCellRecord(Record):
         "run that traced.",
     )
     place: str = Field(default="", description="The notebook cell as text, such as In [3].")
-    note: str = Field(default="", description="What stands beside its name in a list.")
+    note: str = Field(default="", description="Text shown next to the name in a list.")
     measures: list[str] = Field(
         default_factory=list,
         description="What a list is sorted by, as text: runs, traces, time of a run, time to "
@@ -253,7 +253,7 @@ class ModelRecord(Record):
 
     id: str = Field(description="The notebook's name for it.")
     label: str = Field(description="Its class.")
-    note: str = Field(description="What stands beside its name in a list.")
+    note: str = Field(description="Text shown next to the name in a list.")
     parameters: int | None = Field(description="Number of elements of its variables.")
 
 

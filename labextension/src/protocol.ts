@@ -583,7 +583,7 @@ export interface TracedCellRecord {
    */
   place?: string;
   /**
-   * What stands beside its name in a list.
+   * Text shown next to the name in a list.
    */
   note?: string;
   /**
@@ -659,7 +659,7 @@ export interface FunctionRecord {
    */
   last_retrace?: string | null;
   /**
-   * What stands beside its name in a list.
+   * Text shown next to the name in a list.
    */
   note?: string;
   /**
@@ -875,7 +875,7 @@ export interface ModelRecord {
    */
   label: string;
   /**
-   * What stands beside its name in a list.
+   * Text shown next to the name in a list.
    */
   note: string;
   /**

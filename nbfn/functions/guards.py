@@ -90,7 +90,8 @@ def _is_of_others(source: Source, pair: tuple[Any, Any], states: Iterable[State]
 
     Other values may be changed in place, by methods.
     """
-    is_plain = all(each.kind == "number" or each.content[0] in (str, bool) for each in pair)
+    kinds = ((str,), (bool,))  # as `content_of` begins for these
+    is_plain = all(each.kind == "number" or each.content[:1] in kinds for each in pair)
     has_name = source.kind in ("global", "closure", "attribute")
     return is_plain and has_name and not any(each.may_store(source) for each in states)
 
@@ -126,7 +127,7 @@ class Guards:
 
     @property
     def state(self) -> int:
-        """A number for all that is guarded; the same if nothing has changed, or changed back."""
+        """The number of the current state; a state that returns has its earlier number."""
         if self.on_stale == "ignore":
             return 0
         try:

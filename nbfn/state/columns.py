@@ -210,7 +210,7 @@ def _are_same(
 
 
 def _or_each(is_same: Look, checks: list[IdentityCheck]) -> bool:
-    """Returns whether a column holds, or else each check that is in it."""
+    """Returns whether a column holds; if it does not, whether each check holds by itself."""
     try:
         if is_same():
             return True

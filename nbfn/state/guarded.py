@@ -17,7 +17,7 @@ class GuardedState:
         number: Its number in the trace's key; 0 if it is not part of the key.
         fingerprints: The fingerprint of each source.
         exempt: The sources that its traces do not depend on.
-        filled: The sources that tracing has filled in, where nothing was: they are not exempt.
+        filled: Sources that held nothing when tracing began, and were set by it: not exempt.
     """
 
     number: int = 0

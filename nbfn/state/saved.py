@@ -117,7 +117,7 @@ class SavedState:
             return {name: namespace[name] for name in names if name in namespace}
 
         def put(saved: dict[str, Any]) -> None:
-            _put(namespace, saved, gone=read().keys() - saved.keys())
+            _put(namespace, saved, added=read().keys() - saved.keys())
 
         self._holders.append(_Holder("", read, put, ""))
         cells = function.__closure__ or ()
@@ -233,12 +233,12 @@ def _refill(value: Any, fill: Callable[[Any], Any], old: Any) -> None:
         fill(old)
 
 
-def _put(target: dict[str, Any], saved: Mapping[str, Any], gone: Iterable[Any]) -> None:
+def _put(target: dict[str, Any], saved: Mapping[str, Any], added: Iterable[Any]) -> None:
     """Restores items and removes new ones; keeps variables, what holds some, and bookkeeping."""
     for key, old in saved.items():
         if target.get(key, _MISSING) is not old and not _keeps(target.get(key)):
             target[key] = old
-    for key in gone:
+    for key in added:
         if not _keeps(target[key]) and not _is_tracking(str(key)):
             del target[key]
 

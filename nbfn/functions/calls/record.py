@@ -46,7 +46,7 @@ class Record:
             unusable.
         last: Result of the last call: ``"hit"``, ``"trace"`` or ``"retrace"``.
         last_trace: The trace that served last.
-        changed: The `clock` at the newest change; shows readers what to read again.
+        changed: The `clock` at the newest change; readers compare it to find changed records.
         lock: Held while the record is read or modified.
         listeners: Called with each new trace.
         placement: Where the operations of the newest `run` ran; None before the first.

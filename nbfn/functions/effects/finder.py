@@ -293,7 +293,7 @@ class StatementWalk:
             self._is_repeated = before
 
     def _turns(self, condition: ast.expr, turn: Callable[[], Iterator[Effect]]) -> Iterator[Effect]:
-        """Yields the effects of a loop's turns: the first may give names other values."""
+        """Yields the effects of a loop's body; walks it again if the first walk changes a name."""
         before = dict(self.scope.own)
         yield from self._if_tensor(condition, turn)
         now = self.scope.own
@@ -333,7 +333,7 @@ class StatementWalk:
             yield self._effect("value", node, "formats a string")
 
     def _asks_what_a_tensor_is(self, node: ast.AST) -> bool:
-        """Returns whether the answer may differ for a symbolic tensor, also for its identity."""
+        """Returns whether an attribute or an `is` test may give another result than eagerly."""
         if isinstance(node, ast.Attribute):
             return node.attr in _OF_EAGER_TENSORS and self.scope.value(node.value) is TENSOR
         if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Is | ast.IsNot):
@@ -780,7 +780,7 @@ def _made_once(test: ast.expr) -> str | None:
 
     ``if self.v is None``, ``if not hasattr(self, "v")``, ``if "v" not in state``.
 
-    A heuristic, by the form of the test: see ``test_what_is_meant_is_not_told`` and
+    A heuristic, by the form of the test: see ``test_what_is_meant_is_not_reported`` and
     ``Model.creates`` in ``tests/functions/traced/test_early_warnings.py``.
     """
     match test:

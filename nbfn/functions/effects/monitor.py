@@ -58,7 +58,7 @@ class TraceMonitor:
         writes: The names that it writes. No function may read them: a trace keeps them local.
 
     Attributes:
-        reads: The names that the functions read which the walk has met.
+        reads: Names of the notebook that the walked functions read.
     """
 
     def __init__(

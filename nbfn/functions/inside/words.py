@@ -36,7 +36,6 @@ class Spot:
     Attributes:
         site: The line.
         text: The expression, or the whole line if it is not known.
-        function: The name of the enclosing function.
         is_statement: Whether it is a whole statement, such as a loop that AutoGraph builds.
     """
 

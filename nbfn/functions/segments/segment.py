@@ -352,10 +352,8 @@ def _quietly() -> Iterator[io.StringIO]:
 
     logger = logging.getLogger("tensorflow")  # AutoGraph writes its warnings to it, too
     logger.addFilter(is_other)
-    sys.stdout, warnings.showwarning = divided, showing = (
-        _Divided(stdout, printed, is_other),
-        showing,
-    )
+    divided = _Divided(stdout, printed, is_other)
+    sys.stdout, warnings.showwarning = divided, showing
     try:
         yield printed
     finally:

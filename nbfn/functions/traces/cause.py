@@ -117,7 +117,7 @@ class Retraces(tuple[Retrace, ...]):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        # A remedy stands once below all neighbours that share it.
+        # Successive retraces with the same remedy show it once, after the last.
         following = [*(each.remedy for each in self[1:]), None]
         pairs = zip(self, following, strict=False)
         texts = [each._text if each.remedy == then else repr(each) for each, then in pairs]

@@ -299,6 +299,6 @@ def _enclosing_locals(annotations: str) -> dict[str, Any]:
     inside: FrameType | None = frame
     while inside is not None and inside.f_locals is not inside.f_globals:
         found = {n: v for n, v in inside.f_locals.items() if n in names} | found
-        # The body of a class, such as a module around its `Config`, stands in the function's.
+        # A class body, such as that of a module around its `Config`, may be inside of a function.
         inside = None if inside.f_code.co_flags & inspect.CO_OPTIMIZED else inside.f_back
     return found
