@@ -299,7 +299,8 @@ class Guards:
             if changed and _another_thread_runs():
                 states = [self._own, *([self._known(objects).state] if objects else ())]
                 by_others = {each for each, pair in different if _is_of_others(each, pair, states)}
-                changed -= by_others  # the state stays that before: the next call is in another
+                # They keep the old values, so the next call is in another state.
+                changed -= by_others
                 now = {**now, **{each: made_in.fingerprints[each] for each in by_others}}
             made_in.exempt_sources(free)
             made_in.note_changes(changed - free, now)

@@ -87,14 +87,18 @@ def _model_bundle(model: Model) -> dict[str, Any]:
 def graph_bundle(trace: Trace, label: str | None = None) -> dict[str, Any]:
     """Returns the MIME bundle of a trace's graph: a picture, HTML and text.
 
+    Args:
+        trace: The trace.
+        label: The notebook's name for the function, if it is shown.
+
     Raises:
         EvictedError: If the trace has left the cache.
     """
-    outline = graph_outline(trace, label)
-    bundle = _static(outline)
+    graph, title = graph_of(trace), title_of(trace, label)
+    bundle = _static(graph_outline(graph, title))
     if not _in_a_kernel():
         return bundle
-    record = record_in_notebook(outline.title, graph_of(trace), trace)
+    record = record_in_notebook(title, graph, trace)
     bundle |= _held(protocol.SavedView(view="graph", graph=record, snapshot=_made_by()))
     if needs_widget():
         from nbfn.views.widget import graph_widget, widget_view

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 
 from nbfn.functions import Trace
-from nbfn.functions.graphs.operations import NameScope, Operation, graph_of, scopes_of
+from nbfn.functions.graphs.operations import Graph, NameScope, Operation, graph_of, scopes_of
 from nbfn.outlines.outline import MAX_ROWS, Outline, Table
 from nbfn.text import count, cut
 
@@ -16,17 +16,8 @@ MAX_WIDTH = 40
 _HEADER = ("operation", "type", "result", "takes", "device", "line")
 
 
-def graph_outline(trace: Trace, label: str | None = None) -> Outline:
-    """Builds the outline of a trace's graph.
-
-    Args:
-        trace: The trace.
-        label: The notebook's name for the function, if it is shown.
-
-    Raises:
-        EvictedError: If the trace has left the cache.
-    """
-    graph = graph_of(trace)
+def graph_outline(graph: Graph, title: str) -> Outline:
+    """Builds the outline of a trace's graph."""
     whole = scopes_of(graph.operations)
     lines = [
         f"inputs: {_listed(f'{name} {spec}' for name, spec in graph.inputs)}",
@@ -44,7 +35,7 @@ def graph_outline(trace: Trace, label: str | None = None) -> Outline:
             depths=[depth for depth, _ in tree],
         ),
     )
-    return Outline(title_of(trace, label), lines, tables)
+    return Outline(title, lines, tables)
 
 
 def found_operations(label: str, trace: Trace, pattern: str) -> Outline | None:

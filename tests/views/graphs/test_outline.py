@@ -9,9 +9,15 @@ import pytest
 import tensorflow as tf
 
 import nbfn
+from nbfn.functions.graphs.operations import graph_of
 from nbfn.views import bundle_of
-from nbfn.views.graphs.outline import found_operations, graph_outline
+from nbfn.views.graphs import outline
+from nbfn.views.graphs.outline import found_operations, title_of
 from tests.harness.html import Page
+
+
+def graph_outline(trace: Any, label: str) -> Any:
+    return outline.graph_outline(graph_of(trace), title_of(trace, label))
 
 
 def trace_of(fn: Any, *args: Any) -> Any:
