@@ -32,6 +32,9 @@ _Function: Any = Function
 CAN_SCOPE = _tf_decorator is not None and hasattr(Function, "_generate_tracing_options")
 """Whether TensorFlow calls the methods that `ScopedFunction` overrides."""
 
+_PLAIN = (tf.Tensor, int, float, str)
+"""Common arguments that need no look inside."""
+
 _INITIALIZE = "_initialize_uninitialized_variables"
 
 
@@ -57,6 +60,8 @@ def _is_decorated(value: Any) -> bool:
 
 def _with_decorators(args: Any, kwargs: Any) -> tuple[Any, Any]:
     """Returns arguments in which TensorFlow finds decorated functions as they are."""
+    if all(isinstance(each, _PLAIN) for each in itertools.chain(args, kwargs.values())):
+        return args, kwargs
     try:
         leaves = tf.nest.flatten((args, kwargs))
         if _Weakref is None or not any(map(_is_decorated, leaves)):
@@ -113,26 +118,26 @@ class ScopedFunction(_Function):  # type: ignore[misc]
     def _generate_tracing_options(self, fn: Any, scope_type: Any) -> Any:
         if not CAN_SCOPE:
             return super()._generate_tracing_options(fn, scope_type)
-        # Weak references, as in TensorFlow's own wrapper: the function keeps the options, and a
-        # cycle would keep its graphs until the garbage is collected.
+        options = super()._generate_tracing_options(fn, scope_type)
+        # TensorFlow's wrapper calls what stands in its `__wrapped__`: by now the function that
+        # AutoGraph has converted. A decorator of its own would be inspected four times.
+        inner = fn.__wrapped__
+        # Weak, as in TensorFlow's wrapper: the function keeps the options, and a cycle would keep
+        # its graphs until the garbage is collected.
         owner = weakref.ref(self)
-        inner: Any = None
 
         def scoped(*args: Any, **kwargs: Any) -> Any:
             __tracebackhide__ = True
             function = owner()
-            # AutoGraph stores the converted function in `__wrapped__`.
-            call = functools.partial(inner().__wrapped__, *args, **kwargs)
+            call = functools.partial(inner, *args, **kwargs)
             try:
                 return call() if function is None else function.within_trace(call)
             except BaseException:  # an interrupt, too
                 _give_up(tf.compat.v1.get_default_graph())
                 raise
 
-        inner = weakref.ref(scoped)
-        return super()._generate_tracing_options(
-            _tf_decorator.make_decorator(fn, scoped), scope_type
-        )
+        fn.__wrapped__ = scoped
+        return options
 
 
 def _takes_anything(python_function: Any) -> bool:

@@ -374,7 +374,8 @@ class Recorder(Record):
         if call is None or missed is None:
             wanted = self.wanted(concrete.function_type)
         else:  # the trace may be more general than the call
-            wanted = replace(missed, key=call.key_of(concrete.function_type))
+            key = call.key_of(concrete.function_type)
+            wanted = missed if key is missed.key else replace(missed, key=key)
         causes, nearest = causes_of(
             call, wanted.key, list(self.traces.values()), self.next_first_cause(call)
         )

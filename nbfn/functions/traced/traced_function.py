@@ -9,7 +9,7 @@ import functools
 import inspect
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from types import MethodType
@@ -105,11 +105,12 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
     def start_recording(self, options: Options | None = None) -> None:
         """Starts a new record."""
         options = options or Options()
+        python = self.python_function
         # `typing.get_type_hints` would otherwise find the annotations of this class.
-        self.__annotations__ = getattr(self.python_function, "__annotations__", {})
+        self.__annotations__ = getattr(python, "__annotations__", {})
         self.id = next_id("function")
         self.options: dict[str, Any] = {}
-        code = getattr(plain_function(self.python_function), "__code__", None)
+        code = getattr(plain_function(python), "__code__", None)
         self.site: Site = definition_site(code)
         self.relaxed: tuple[Cover, ...] = ()
         self.converts: tuple[Cover, ...] = ()
@@ -119,23 +120,23 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         own = weakref.ref(self)
         self.recorder = Recorder(
             str(self.__dict__.get("_name", "function")),
-            functools.partial(roots, self.python_function),
+            functools.partial(roots, python),
             options.limit(),
             Guards(
-                self.python_function,
+                python,
                 lambda: None if (me := own()) is None else me.owner,
                 options.on_stale,
             ),
         )
         self.recorder.function_id = self.id
-        self.recorder.first_cause, self._definition = define(self.python_function)
+        self.recorder.first_cause, self._definition = define(python)
         self.checked_effects = False
         self.pending_warning = None
         self._dispatch = Dispatch()
         self._creations = Creations()
         self._clones: list[weakref.ReferenceType[TracedFunction]] = []
         self._states: dict[int, TracedFunction | None] = {}
-        is_bound = isinstance(self.python_function, MethodType)
+        is_bound = isinstance(python, MethodType)
         is_known = self.name.isidentifier() and not is_bound
         self.known_as: str | None = self.name if is_known else None
         self.recorder.reference_expression = lambda: (
@@ -523,7 +524,9 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         wanted = running.wanted if running is not None else None
         device = wanted.context.device if wanted is not None and wanted.context else ""
         with tf.device(device) if device else nullcontext():
-            run = functools.partial(self._run_python, call.func, call.args, call.keywords)
+            run: Callable[[], Any] = call
+            if self.recorder.spread is not None:
+                run = functools.partial(self._run_python, call.func, call.args, call.keywords)
             if self._settings.local_state:
                 return with_local_variables(self.label, run)
             if not self.checked_effects:
