@@ -24,12 +24,7 @@ _KINDS: Mapping[protocol.CauseCode, str] = {
     "new_code": "new code",
     "new_function": "defined again",
     "new_instance": "another instance",
-    "evicted": "evicted",
     "after_failure": "after a failure",
-    "shape": "shape",
-    "rank": "rank",
-    "dtype": "dtype",
-    "structure": "structure",
     "python_value": "value",
     "python_type": "kind",
     "object_identity": "another object",
@@ -39,10 +34,9 @@ _KINDS: Mapping[protocol.CauseCode, str] = {
     "summaries": "another summary writer",
     "context": "another context",
     "alias": "the same tensor twice",
-    "widened": "widened",
     "xla_compile": "compiled by XLA",
 }
-"""Names of causes in counts."""
+"""Names of causes in counts, where they are not the code itself."""
 
 _OF_ARGUMENTS = ("shape", "rank", "dtype", "structure", "python_value", "python_type")
 """Causes of an argument."""

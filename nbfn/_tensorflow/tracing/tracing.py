@@ -18,8 +18,6 @@ from nbfn._tensorflow.tracing.cache import DryCache, LookedUp, mute_tracing_warn
 
 _context = internal("eager.context")
 
-_tf_decorator = internal("util.tf_decorator")
-
 _function_type_utils = internal("eager.polymorphic_function.function_type_utils")
 
 _Weakref: Any = getattr(getattr(_function_type_utils, "trace_type", None), "Weakref", None)
@@ -29,8 +27,8 @@ _FRAMES_TO_CALLER = 4
 """Maximum number of frames between `schedules` and the caller of ``get_concrete_function``."""
 
 _Function: Any = Function
-CAN_SCOPE = _tf_decorator is not None and hasattr(Function, "_generate_tracing_options")
-"""Whether TensorFlow calls the methods that `ScopedFunction` overrides."""
+CAN_SCOPE = hasattr(Function, "_generate_scoped_tracing_options")
+"""Whether TensorFlow wraps the Python function in one that `ScopedFunction` can change."""
 
 _PLAIN = (tf.Tensor, int, float, str)
 """Common arguments that need no look inside."""
@@ -116,9 +114,9 @@ class ScopedFunction(_Function):  # type: ignore[misc]
         return clone
 
     def _generate_tracing_options(self, fn: Any, scope_type: Any) -> Any:
-        if not CAN_SCOPE:
-            return super()._generate_tracing_options(fn, scope_type)
         options = super()._generate_tracing_options(fn, scope_type)
+        if not hasattr(fn, "__wrapped__"):
+            return options
         # TensorFlow's wrapper calls what stands in its `__wrapped__`: by now the function that
         # AutoGraph has converted. A decorator of its own would be inspected four times.
         inner = fn.__wrapped__

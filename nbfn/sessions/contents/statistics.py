@@ -89,17 +89,6 @@ class VariableStatistics:
         top = max(self.histogram, default=0)
         return "".join(_BLOCKS[-(-each * (len(_BLOCKS) - 1) // top)] for each in self.histogram)
 
-    def __str__(self) -> str:
-        parts = [f"{self.name}: {self.dtype}{list(self.shape)}"]
-        if self.mean is not None:
-            parts.append(f"{self.mean:.4g} ± {self.deviation:.3g}")
-            parts.append(f"{self.minimum:.4g} to {self.maximum:.4g}")
-        if self.not_finite:
-            parts.append(f"{self.not_finite:,} not finite")
-        if self.change is not None:
-            parts.append("unchanged" if self.change == 0 else f"changed by {self.change:.2%}")
-        return ", ".join([*parts, self.bars] if self.histogram else parts)
-
 
 class Statistics(tuple[VariableStatistics, ...]):
     """Statistics of several variables."""
@@ -107,7 +96,7 @@ class Statistics(tuple[VariableStatistics, ...]):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return "\n".join([count(len(self), "variable"), *(f"  {each}" for each in self)])
+        return statistics_outline(self).text()
 
 
 def statistics_of(named: Iterable[tuple[str, tf.Variable]]) -> Statistics:

@@ -41,8 +41,7 @@ def test_the_change_is_from_the_last_look() -> None:
     variable.assign([3.0, 4.5])
     (found,) = statistics_of([("w", variable)])
     assert found.change == pytest.approx(0.1)
-    assert "changed by 10.00%" in str(found)
-    assert "unchanged" in str(statistics_of([("w", variable)])[0])
+    assert statistics_of([("w", variable)])[0].change == 0
     assert statistics_of([("w", tf.Variable([3.0, 4.0]))])[0].change is None
 
 
@@ -62,7 +61,6 @@ def test_looking_keeps_no_variable_and_few_copies(monkeypatch) -> None:
 def test_what_has_no_numbers_is_listed_without(value) -> None:
     (found,) = statistics_of([("w", value)])
     assert (found.mean, found.histogram, found.bars) == (None, (), "")
-    assert str(found).startswith("w: ")
 
 
 def test_a_session_looks_below_a_path() -> None:
@@ -86,7 +84,9 @@ def test_a_session_looks_below_a_path() -> None:
 
 def test_they_are_shown_as_a_table() -> None:
     variable = tf.Variable([0.0, 1.0, 1.0, 1.0])
-    shown = bundle_of(statistics_of([("model/kernel", variable)]))
+    found = statistics_of([("model/kernel", variable)])
+    shown = bundle_of(found)
+    assert repr(found) == shown["text/plain"]
     for text in shown.values():
         assert "model/kernel" in text
         assert "0.75 ± 0.433" in text
