@@ -340,7 +340,9 @@ class Feed:
     def _observed(self) -> _ById:
         functions, cells = self._scope()
         watch = sys.modules.get("nbfn.functions.watching.watch")
-        objects = [] if watch is None else watch.watched_objects()
+        # While another thread imports the module, it exists without the function.
+        watched: Any = getattr(watch, "watched_objects", list)
+        objects = watched()
         return {each.id: each for each in chain(functions, cells, objects)}
 
     def outline_of(self, shown: Observed | TracedCell | WatchedObject) -> Outline:

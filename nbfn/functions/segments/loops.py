@@ -101,7 +101,7 @@ class Loop(Segment):
 
     def learn(
         self, before: Mapping[str, Any], after: Mapping[str, Any], surroundings: Surroundings
-    ) -> None:
+    ) -> bool:
         """Traces the loop for the values of the names before Python ran it."""
         known = {name: value for name, value in after.items() if isinstance(value, tf.Tensor)}
         is_read = self._over_range and self._target in self.body.reads
@@ -113,7 +113,8 @@ class Loop(Segment):
         elif len(known) < len(self.writes):
             self.reason = "leaves something that is not a tensor"
         else:
-            super().learn(before, known, surroundings)
+            return super().learn(before, known, surroundings)
+        return True
 
 
 def may_be_loop(statement: Statement) -> bool:

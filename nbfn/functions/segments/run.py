@@ -84,7 +84,8 @@ class CellRun:
         resting = self._plan.resting.get(statement)
         if segment is not None and self._serves(segment):
             block.decided, block.is_python = index + len(segment.statements), False
-        elif resting is not None:
+        # A sample is measured by a candidate: without one, Python would run it for good.
+        elif resting is not None and not (resting is segment and segment.times.wants_a_sample()):
             block.decided = index + len(resting.statements)
         else:
             self._begin(block, statement)
@@ -235,7 +236,7 @@ class CellRun:
         plan, statements = self._plan, candidate.statements
         started = times.clock()
         try:
-            segment.learn(candidate.before, after, plan.surroundings)
+            has_missed = segment.learn(candidate.before, after, plan.surroundings)
         except NbfnError:
             raise
         except NotKeptError as broken:
@@ -246,7 +247,8 @@ class CellRun:
             line = _line_of(error, segment)
             plan.reject(segment, statements, self._namespace, of_error(error), line=line)
         else:
-            segment.times.traced(times.clock() - started)
+            if has_missed:
+                segment.times.traced(times.clock() - started)
             if segment.reason is None:
                 plan.beginning[statements[0]] = segment
             if plan.checks:

@@ -156,13 +156,16 @@ class Segment:
         before: Mapping[str, Any],
         after: Mapping[str, Any],
         surroundings: Surroundings,
-    ) -> None:
+    ) -> bool:
         """Traces the segment for the values of the names before Python ran it.
 
         Args:
             before: Values of the names that it reads, before the run.
             after: Values of the names that it writes, after the run.
             surroundings: The environment in which its function is made.
+
+        Returns:
+            False if there was such a trace.
 
         Raises:
             NotKeptError: If the trace would give a name another value than Python did.
@@ -189,11 +192,11 @@ class Segment:
         if not monitor.reads.isdisjoint(self.changes):
             raise NotKeptError("calls a function that reads a name written here")
         try:
-            self._trace(traced, arguments, after, monitor)
+            return self._trace(traced, arguments, after, monitor)
         except StoppedTraceError as stopped:
             raise NotKeptError(stopped.reason, line=stopped.line) from None
         except EvictedError:
-            return  # by another thread, which is learning, too
+            return True  # by another thread, which is learning, too
         finally:
             self._contract = None
             for trace in traced.traces:
@@ -207,7 +210,7 @@ class Segment:
         arguments: Mapping[str, Any],
         after: Mapping[str, Any],
         monitor: TraceMonitor,
-    ) -> None:
+    ) -> bool:
         trace: Trace | None = None
         is_made = False
         while not is_made:
@@ -227,7 +230,7 @@ class Segment:
                 if not self.numbers.try_next_dtype():
                     raise
         if trace is None or contract.recipe is None:  # it stays eager, or the trace exists
-            return
+            return trace is None
         graph = trace.graph
         if printed.getvalue():
             raise NotKeptError("prints")
@@ -250,6 +253,7 @@ class Segment:
             check_values(after, contract.recipe.values(results, arguments))
         self.results = max(self.results, len(contract.results))
         self._recipes[trace] = contract.recipe
+        return True
 
     def _of_numbers(self, traced: TracedFunction, given: Sequence[Any]) -> Cause | None:
         """Returns a cause if a Python number of all earlier traces is now a tensor."""

@@ -160,13 +160,18 @@ def tf_functions(obj: Any) -> dict[str, Any]:
         for name, value in own
         if isinstance(value, _tensorflow.Function) and name not in _OF_MODELS
     }
+    for name, made in keras_functions(obj):
+        origin = origin_of(made)
+        label = name if origin is None or origin.name is None else origin.name
+        found.setdefault(label.rpartition(".")[2], made)
+    return found
+
+
+def keras_functions(obj: Any) -> Iterator[tuple[str, Any]]:
+    """Yields the tf.functions that Keras makes for a model, each with its attribute."""
     if is_model(obj):
         for name in _OF_MODELS:
-            for function in _within(getattr(obj, name, None), 0):
-                origin = origin_of(function)
-                label = name if origin is None or origin.name is None else origin.name
-                found.setdefault(label.rpartition(".")[2], function)
-    return found
+            yield from ((name, each) for each in _within(getattr(obj, name, None), 0))
 
 
 def _within(value: Any, depth: int) -> Iterator[Any]:

@@ -12,7 +12,7 @@ from nbfn.functions import TracedFunction, delist, function
 from nbfn.functions.segments.cell import TracedCell
 from nbfn.functions.watching.watch import observe
 from nbfn.functions.watching.watched_function import WatchedFunction
-from nbfn.functions.watching.watched_object import WatchedObject, tf_functions
+from nbfn.functions.watching.watched_object import WatchedObject, keras_functions, tf_functions
 from nbfn.sessions.contents import kinds
 from nbfn.sessions.export.resources import ExportError
 from nbfn.sessions.session import Function as Subject
@@ -35,9 +35,10 @@ def subjects(given: Any, here: Session, specs: Mapping[str, Any]) -> dict[str, S
     if given is None:
         chosen = dict(_of_session(here))
         if not chosen:
+            model = next((f"; or name a model: nbfn.export(path, {n})" for n in here.models), "")
             raise ExportError(
                 "there is nothing to export: no traced function has been called; mark a cell with "
-                "%%tf_function or a function with @nbfn.function, and call it once"
+                f"%%tf_function or a function with @nbfn.function, and call it once{model}"
             )
         return chosen
     things = list(given) if isinstance(given, (list, tuple, set)) else [given]
@@ -55,15 +56,28 @@ def subjects(given: Any, here: Session, specs: Mapping[str, Any]) -> dict[str, S
 
 
 def _of_session(session: Session) -> Iterator[tuple[str, Subject]]:
-    """Yields each function with one name, preferably its own."""
+    """Yields each function with one name, preferably its own.
+
+    What Keras has made for ``fit`` and ``predict`` takes iterators and is left out. If there is
+    nothing else, these are the models that say what their inputs are.
+    """
+    models = [each for each in session.models.values() if kinds.is_model(each)]
+    of_keras = {id(each) for model in models for _, each in keras_functions(model)}
     found: dict[int, tuple[str, Subject]] = {}
     for name, each in session.functions.items():
         is_own = name.rpartition(".")[2] == each.label.rpartition(".")[2]
         if id(each) not in found or (is_own and "." not in name):
             found[id(each)] = name, each
-    for name, each in found.values():
-        if each.traces or input_signature(each):
-            yield name, each
+    of_users = [
+        (name, each)
+        for name, each in found.values()
+        if (each.traces or input_signature(each)) and id(saved_form(each)) not in of_keras
+    ]
+    yield from of_users
+    if not of_users:
+        for name, model in session.models.items():
+            if kinds.is_model(model) and model.built and getattr(model, "inputs", None):
+                yield _word(name), _of_model(model, name, has_specs=False)
 
 
 def input_signature(subject: Subject) -> Any:
@@ -159,7 +173,10 @@ def _of_model(model: Any, label: str, has_specs: bool) -> TracedFunction:
         return model(inputs, training=False)
 
     def serve(**inputs: Any) -> Any:
-        return model([inputs[name] for name in names], training=False)
+        given = {id(each): inputs[name] for name, each in zip(names, model.inputs, strict=True)}
+        # The structure in which the model takes its inputs: a list, a dictionary, or nested.
+        packed = tf.nest.map_structure(lambda each: given[id(each)], model.input)
+        return model(packed, training=False)
 
     made = _unlisted(serve_one if len(names) == 1 else serve, label)
     if not has_specs:

@@ -99,6 +99,16 @@ def test_a_faster_graph_stays(notebook, shell) -> None:
     assert step.speedup == pytest.approx(2.0)
 
 
+def test_traces_that_cost_more_than_they_saved_go_on_serving(
+    notebook, shell, monkeypatch, clock
+) -> None:
+    traced = SegmentTimes.traced
+    monkeypatch.setattr(SegmentTimes, "traced", lambda self, _: traced(self, 1000.0))
+    turns = "for n in [2] * 4 + [3] + [2] * 100:\n    print(n)\n"
+    notebook(f"%%tf_function step\n{turns}    y = helper(tf.ones([n]))")
+    assert shell.user_ns["step"].hits > 90
+
+
 def test_three_misses_without_a_hit_are_enough(notebook, shell) -> None:
     for size in (2, 2, 2, 3, 3, 4, 4):
         notebook(f"x = tf.ones([{size}])")

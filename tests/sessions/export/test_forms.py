@@ -88,6 +88,26 @@ def test_a_keras_model_with_several_inputs(exported, notebook) -> None:
     assert served["output_0"].numpy().tolist() == [[1.0, 1.0]]
 
 
+def test_a_keras_model_with_a_dictionary_of_inputs(exported, notebook) -> None:
+    inputs = {name: keras.Input([2], name=name) for name in ("zeta", "age")}
+    notebook["net"] = keras.Model(inputs, keras.layers.Subtract()([inputs["zeta"], inputs["age"]]))
+    _, loaded = exported(notebook["net"])
+    served = loaded.signatures["net"](zeta=tf.constant([[3.0, 4.0]]), age=tf.constant([[1.0, 1.0]]))
+    assert served["output_0"].numpy().tolist() == [[2.0, 3.0]]
+
+
+def test_after_fit_a_session_exports_what_the_user_has_made(exported, notebook) -> None:
+    notebook["net"] = net = keras.Sequential([keras.Input([3]), keras.layers.Dense(2)])
+    net.compile("sgd", "mse")
+    net.fit(tf.ones([4, 3]), tf.ones([4, 2]), verbose=0)
+    _, loaded = exported(None)
+    assert list(loaded.signatures) == ["net"]
+    notebook["serve"] = serve = nbfn.function(lambda x: net(x) * 2.0)
+    serve(tf.ones([1, 3]))
+    _, loaded = exported(None)
+    assert list(loaded.signatures) == ["serve"]
+
+
 def test_a_keras_model_that_names_no_inputs(exported, notebook) -> None:
     class Own(keras.Model):
         def __init__(self):
