@@ -32,7 +32,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn import _tensorflow
-from nbfn.code import is_user_module
+from nbfn.code import closure, is_user_module
 from nbfn.serial import serial
 from nbfn.state.bytecode import special_methods
 from nbfn.state.bytecode.dynamic_attributes import ANY
@@ -344,7 +344,7 @@ class Walk:
         self.guards.opaque |= bool(read.written)
         self.guards.stored |= read.stored
         namespace = function.__globals__
-        known = map(namespace.get, read.globals)
+        known = (*map(namespace.get, read.globals), *closure(function).values())
         if "keras" in self.named or "keras" in read.of_libraries or any(map(_is_keras, known)):
             self._config()
         if any(not _is_library(namespace.get(root)) for root in read.roots):
@@ -464,7 +464,7 @@ class Walk:
         collects = not _OF_MODULES.isdisjoint(self._wanted) and is_a(value, tf.Module)
         every = _parts_of_module(value, own) if collects else ()
         others = [each for each in self._others(own, classes) if each not in stored]
-        read = [*self._wanted, *others, *every]
+        read = [*self._wanted, *others, *every, *(["__getattr__"] if is_module else [])]
         self._held_by(name, route, holder, own, read)
         if not is_class:  # a new attribute may hide one of the class
             kind = weakref.ref(type(value)) if users else None

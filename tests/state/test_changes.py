@@ -153,6 +153,12 @@ lazy, weights = Lazy(), Weights()
         ),
         ("m = types.ModuleType('by_hand'); m.k = 2.0", "x * m.k", "m.k = 5.0"),
         (
+            "m = types.ModuleType('lazy'); m.k = [2.0]\n"
+            "exec('def __getattr__(name): return k[0]', vars(m))",
+            "x * m.rate",
+            "m.k[0] = 5.0",
+        ),
+        (
             "m = keras.Sequential([keras.layers.Dense(1, kernel_initializer='ones')])\n"
             "m.build((1, 1)); m.compile(loss='mse'); y = tf.constant([[3.0]])",
             "m.compute_loss(y=y, y_pred=m(x[None, None]))",

@@ -28,6 +28,7 @@ class Numbers:
     def __init__(self) -> None:
         self._values: dict[str, list[Any]] = {}
         self._tensors: dict[str, tf.DType] = {}
+        self._kinds: dict[str, type] = {}
         self._dtypes: dict[str, list[tf.DType]] = {}
         """The dtypes still to be tried for a number; empty if it is passed by value."""
 
@@ -37,7 +38,7 @@ class Numbers:
             return tuple(arguments.values())
         return tuple(
             tf.constant(value, self._dtypes[name][0])
-            if self._dtypes.get(name) and type(value) in _DTYPES
+            if self._dtypes.get(name) and type(value) is self._kinds[name]
             else value
             for name, value in arguments.items()
         )
@@ -63,7 +64,11 @@ class Numbers:
             kind, dtype = type(values[0]), self._tensors.get(name)
             changes = dtype is not None or any(type(each) is kind for each in values[1:])
             if changes and name not in self._dtypes and is_used_with_tensors(name, nodes, names):
-                self._dtypes[name] = list(_DTYPES[kind]) if dtype is None else [dtype]
+                self._kinds[name] = kind
+                dtypes = list(_DTYPES[kind])
+                # The trace of a tensor serves the number unchecked: only with its usual dtype.
+                usual = [each for each in dtypes[:1] if each == dtype]
+                self._dtypes[name] = dtypes if dtype is None else usual
 
     def may_be(self, name: str, dtype: tf.DType) -> bool:
         """Returns whether a number can be a tensor of this dtype, as far as known."""

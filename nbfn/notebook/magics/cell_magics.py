@@ -90,10 +90,10 @@ class CellMagics(RequiresTensorFlowMagics):
     def tf_function(self, line: str, cell: str) -> Any:
         """Run a cell in segments: some statements as graphs, the others as Python.
 
-        The first run is Python. Statements that compute with tensors are traced, and their graphs
-        serve later runs. What a cell leaves, prints and raises is the same as without the magic. In
-        a cell of definitions each top-level ``def`` becomes a traced function. Python:
-        ``nbfn.function``.
+        The first iteration of a loop runs as Python. Statements that compute with tensors are then
+        traced, and their graphs serve the next iterations and runs. What a cell leaves, prints and
+        raises is the same as without the magic. In a cell of definitions each top-level ``def``
+        becomes a traced function. Python: ``nbfn.function``.
 
         Examples::
 

@@ -6,6 +6,7 @@ import pytest
 
 SETUP = """
 rate = 0.1; i = 1; s = tf.constant(2.0); v = tf.Variable([1.0, 2.0])
+size = tf.constant(2, tf.int64)
 def kind(n): return n * x if isinstance(n, int) else x
 def double(n): return n * n
 """
@@ -23,6 +24,9 @@ def double(n): return n * n
         ("y = x + i // 2", "i += 1"),
         ("y = x * i\nz = i", "i = i + 0.5"),
         ("y = tf.fill([i], 1.0)", "i += 1"),
+        ("y = tf.fill([2], rate)", "rate = 2.0 if rate == 0.1 else 3"),
+        ("y = tf.range(size)", "size = 2"),
+        ("y = tf.fill([2], s)", "s = 3"),
         ("y = tf.reshape(tf.range(12), [i, -1])", "i += 1"),
         ("y = [x, x][i % 2]\nz = tf.sin(y)", "i += 1"),
         ("y = tf.constant(i) * 2\nz = tf.constant(rate)", "i += 1; rate = rate / 3"),
