@@ -39,9 +39,9 @@ lint: setup
 front-test: setup
 	$(NPM) test
 
-# Tests wait for kernels, pages and proofs, so there are two processes more than there are cores;
-# one of them has all tests of the browser.
-PROCESSES = $(shell $(BIN)/python -c 'import os; print(min(6, 2 + (os.cpu_count() or 1)))')
+# Tests wait for kernels, pages and proofs, so there is a process more than there are cores; with
+# two more, kernels die while they start, and pages wait too long.
+PROCESSES = $(shell $(BIN)/python -c 'import os; print(min(4, 1 + (os.cpu_count() or 1)))')
 
 # nbval runs the tutorials and compares their outputs; then they run twice more.
 TUTORIALS := --nbval --nbval-current-env --nbval-cell-timeout=300 -p tests.harness.tutorials

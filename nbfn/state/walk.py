@@ -32,7 +32,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn import _tensorflow
-from nbfn.code import closure, is_user_module
+from nbfn.code import is_user_module
 from nbfn.serial import serial
 from nbfn.state.bytecode import special_methods
 from nbfn.state.bytecode.dynamic_attributes import ANY
@@ -344,7 +344,7 @@ class Walk:
         self.guards.opaque |= bool(read.written)
         self.guards.stored |= read.stored
         namespace = function.__globals__
-        known = (*map(namespace.get, read.globals), *closure(function).values())
+        known = map(namespace.get, read.globals)
         if "keras" in self.named or "keras" in read.of_libraries or any(map(_is_keras, known)):
             self._config()
         if any(not _is_library(namespace.get(root)) for root in read.roots):

@@ -233,6 +233,3 @@ def config_checks() -> Iterator[tuple[str, Callable[[], Any]]]:
     keras: Any = sys.modules.get("keras")
     for name in () if keras is None else _CONFIG:
         yield f"keras.config.{name}()", getattr(keras.config, name)
-    if keras is not None:
-        # By its name: `set_dtype_policy` with the same name makes another object.
-        yield "keras.config.dtype_policy()", lambda: keras.config.dtype_policy().name

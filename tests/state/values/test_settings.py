@@ -189,23 +189,6 @@ def test_a_setting_of_keras_is_read_by_whatever_is_named(named: str) -> None:
         keras.config.set_floatx(before)
 
 
-def test_layers_made_while_tracing_have_the_dtype_policy_of_now() -> None:
-    import keras
-
-    @nbfn.function
-    def computed(x):
-        return tf.cast(keras.layers.Activation("relu").compute_dtype == "float16", tf.float32) * x
-
-    assert computed(tf.constant(1.0)) == 0.0
-    try:
-        keras.config.set_dtype_policy("mixed_float16")
-        assert computed(tf.constant(1.0)) == 1.0
-    finally:
-        keras.config.set_dtype_policy("float32")
-    assert computed(tf.constant(1.0)) == 0.0
-    assert len(computed.traces) == 2
-
-
 LIBRARY = """
 import functools
 
