@@ -122,7 +122,8 @@ def export(
         functions: What to export, alone or in a list: a traced function, a plain ``tf.function``, a
             cell that is one graph, a Keras model, a module with traced methods, or a session as
             `load` returns it, with all of its functions. By default, every function of the notebook
-            with a trace.
+            with a trace, except those that Keras makes for ``fit`` and ``predict``; if there is no
+            other, the Keras models that say what their inputs are.
         *more: Further items, if the first is not a list.
         signatures: Named signatures. Each is a function, a `Trace`, a ``ConcreteFunction``, or, if
             one function is exported, the inputs to trace it for: a ``tf.TensorSpec``, a list of

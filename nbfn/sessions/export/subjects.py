@@ -35,7 +35,7 @@ def subjects(given: Any, here: Session, specs: Mapping[str, Any]) -> dict[str, S
     if given is None:
         chosen = dict(_of_session(here))
         if not chosen:
-            model = next((f"; or name a model: nbfn.export(path, {n})" for n in here.models), "")
+            model = next((f"; or name a model: nbfn.export(path, {n})" for n in _models(here)), "")
             raise ExportError(
                 "there is nothing to export: no traced function has been called; mark a cell with "
                 f"%%tf_function or a function with @nbfn.function, and call it once{model}"
@@ -61,8 +61,8 @@ def _of_session(session: Session) -> Iterator[tuple[str, Subject]]:
     What Keras has made for ``fit`` and ``predict`` takes iterators and is left out. If there is
     nothing else, these are the models that say what their inputs are.
     """
-    models = [each for each in session.models.values() if kinds.is_model(each)]
-    of_keras = {id(each) for model in models for _, each in keras_functions(model)}
+    models = _models(session)
+    of_keras = {id(each) for model in models.values() for _, each in keras_functions(model)}
     found: dict[int, tuple[str, Subject]] = {}
     for name, each in session.functions.items():
         is_own = name.rpartition(".")[2] == each.label.rpartition(".")[2]
@@ -75,9 +75,19 @@ def _of_session(session: Session) -> Iterator[tuple[str, Subject]]:
     ]
     yield from of_users
     if not of_users:
-        for name, model in session.models.items():
-            if kinds.is_model(model) and model.built and getattr(model, "inputs", None):
+        for name, model in models.items():
+            if _inputs_of(model):
                 yield _word(name), _of_model(model, name, has_specs=False)
+
+
+def _models(session: Session) -> dict[str, Any]:
+    """Returns the Keras models of a session, without layers and modules."""
+    return {name: each for name, each in session.models.items() if kinds.is_model(each)}
+
+
+def _inputs_of(model: Any) -> Any:
+    """Returns the inputs of a Keras model; empty if it does not say what they are."""
+    return (getattr(model, "inputs", None) if model.built else None) or ()
 
 
 def input_signature(subject: Subject) -> Any:
@@ -160,7 +170,7 @@ def _whole(cell: TracedCell) -> TracedFunction:
 
 def _of_model(model: Any, label: str, has_specs: bool) -> TracedFunction:
     """Returns a function that calls a Keras model for inference with the inputs of its build."""
-    inputs = (getattr(model, "inputs", None) if model.built else None) or ()
+    inputs = _inputs_of(model)
     if not inputs and not has_specs:
         raise ExportError(
             f"`{label}` is a Keras model that does not say what its inputs are. Export a function "
