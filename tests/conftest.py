@@ -15,7 +15,6 @@ os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 
 import pytest
-from xdist.scheduler import LoadFileScheduling
 
 import nbfn
 from nbfn import errors
@@ -26,9 +25,11 @@ __all__ = ["environment", "wheel"]
 pytest_plugins = ["tests.harness.messages"]
 
 ROOT = Path(__file__).parents[1]
-BROWSER = "tests/browser/"
 LONG = (
-    *(BROWSER, "notebooks", "tests/functions/segments/test_as_people_write.py", "tests/hours"),
+    "notebooks",
+    *("tests/browser/test_faults.py", "tests/browser/test_panel.py"),
+    "tests/functions/segments/test_as_people_write.py",
+    *("tests/browser/test_commands.py", "tests/browser", "tests/hours"),
     *("tests/functions/segments/generated", "tests/command/test_run.py"),
     *("tests/sessions/cluster", "tests/sessions/export", "tests/views/test_totals.py"),
 )
@@ -49,22 +50,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return next((n for n, each in enumerate(LONG) if path.startswith(each)), len(LONG))
 
     items.sort(key=place)
-
-
-class OneBrowser(LoadFileScheduling):  # type: ignore[misc]
-    """Gives each process whole files, and one process all tests of the browser.
-
-    They wait most of the time: in two processes they wait for each other, and start two browsers.
-    """
-
-    def _split_scope(self, nodeid: str) -> str:
-        return BROWSER if nodeid.startswith(BROWSER) else str(super()._split_scope(nodeid))
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneBrowser | None:
-    """Returns the scheduler of `make unit`."""
-    return OneBrowser(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.fixture(autouse=True, scope="module")
