@@ -36,7 +36,7 @@ from nbfn.sessions.export.verification import verify as verify_model
 from nbfn.sessions.export.verifier import VerificationError, verifier
 from nbfn.sessions.session import Function as Subject
 from nbfn.sessions.session import session
-from nbfn.text import count, join, shorten, tensor_type
+from nbfn.text import count, join, shorten, tensor_type, with_article
 from nbfn.underway.work import Work, working
 
 
@@ -151,6 +151,9 @@ def export(
             `strict` is true. Nothing is left at `path` then.
     """
     started = time.perf_counter()
+    if not isinstance(path, (str, os.PathLike)):
+        kind = with_article(type(path).__name__)
+        raise ExportError(f'the first argument is {kind}; the path comes first: export("model", …)')
     if "://" in os.fspath(path):
         raise ExportError(
             f"`{path}` is no folder of this machine; export to one, and copy the model from there"

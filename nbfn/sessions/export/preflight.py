@@ -13,10 +13,11 @@ from nbfn import _tensorflow
 from nbfn.functions import Capture, Trace, TracedFunction
 from nbfn.functions.signatures.sizes import advice_on_sizes
 from nbfn.functions.traced.first_look import LARGE_CONSTANT
-from nbfn.functions.traces.key import ObjectLeaf, TensorLeaf
+from nbfn.functions.traces.key import ObjectLeaf
 from nbfn.sessions.cluster.once import is_spread
 from nbfn.sessions.export.choice import is_callable, is_gone
 from nbfn.sessions.export.resources import ExportError
+from nbfn.sessions.export.signature import obstacles
 from nbfn.sessions.export.subjects import input_signature, subjects
 from nbfn.sessions.session import Function as Subject
 from nbfn.sessions.session import session
@@ -139,12 +140,8 @@ def _of_trace(name: str, trace: Trace) -> Iterator[Problem]:
                 f"was traced for the object `{path}`, which is baked in",
                 "after loading it can be called by its signature only",
             )
-        # `VariableSpec` is not public (TensorFlow 2.21), so by name.
-        elif isinstance(leaf, TensorLeaf) and "Variable" in str(leaf.kind):
-            yield refused(
-                f"takes the variable `{path}`, which a SavedModel cannot take",
-                "read it from an enclosing name or an attribute instead, or pass a tensor",
-            )
+    if (concrete := trace.live_concrete()) is not None:
+        yield from (refused(*each) for each in obstacles(concrete))
     for capture in trace.captures:
         if not capture.is_alive:
             yield refused(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
@@ -70,10 +71,9 @@ def _inputs(concrete: Any) -> tuple[dict[str, tf.TensorSpec], dict[str, list[str
 
 
 def _flattened(concrete: Any, name: str) -> Any:
+    for what, remedy in obstacles(concrete):
+        raise ExportError(f"`{name}` {what}; {remedy}")
     key = key_of(concrete.function_type)
-    for path, leaf in _input_leaves(concrete):
-        if isinstance(leaf, tf.TypeSpec):
-            _refuse_input(name, path, leaf)
     specs, parts = _inputs(concrete)
 
     def value_of(path: str, leaf: Any, tensors: Mapping[str, Any]) -> Any:
@@ -82,9 +82,6 @@ def _flattened(concrete: Any, name: str) -> Any:
             return tf.nest.pack_sequence_as(leaf, given, expand_composites=True)
         keyed = key.leaves.get(path)
         return keyed.reference() if isinstance(keyed, ObjectLeaf) and keyed.reference else leaf
-
-    for part, value in _output_leaves(concrete.structured_outputs):
-        _refuse_output(name, part, value)
 
     def serve(**tensors: Any) -> dict[str, Any]:
         args, kwargs = _filled(concrete, lambda path, leaf: value_of(path, leaf, tensors))
@@ -129,37 +126,43 @@ def _is_composite(value: Any) -> bool:
     return isinstance(value, (tf.RaggedTensor, tf.SparseTensor, tf.experimental.ExtensionType))
 
 
-def _refuse_input(name: str, path: str, spec: tf.TypeSpec) -> None:
+def obstacles(concrete: Any) -> Iterator[tuple[str, str]]:
+    """Yields each input and output that has no form in a SavedModel, with a remedy."""
+    for path, spec in _input_leaves(concrete):
+        if isinstance(spec, tf.TypeSpec):
+            yield from _of_input(path, spec)
+    for path, value in _output_leaves(concrete.structured_outputs):
+        yield from _of_output(path, value)
+
+
+def _of_input(path: str, spec: tf.TypeSpec) -> Iterator[tuple[str, str]]:
+    dtypes = {part.dtype for part in tf.nest.flatten(spec, expand_composites=True)}
     if isinstance(spec, (tf.data.DatasetSpec, tf.data.IteratorSpec)):
-        kind = "a dataset" if isinstance(spec, tf.data.DatasetSpec) else "an iterator"
-        raise ExportError(
-            f"`{path}` of `{name}` is {kind}, which no signature of a SavedModel can have; export "
-            "a function of one batch of tensors"
-        )
-    for part in tf.nest.flatten(spec, expand_composites=True):
-        if part.dtype in (tf.resource, tf.variant):
-            kind = "a variable" if part.dtype == tf.resource else f"a {type(spec).__name__}"
-            raise ExportError(
-                f"`{path}` of `{name}` is {kind}, which a SavedModel cannot take; read it from "
-                "an enclosing name or an attribute instead, so that the trace captures it, "
-                "or pass a tensor"
-            )
+        kind = "dataset" if isinstance(spec, tf.data.DatasetSpec) else "iterator"
+        remedy = "export a function of one batch of tensors"
+    # `VariableSpec` is not public, and has the dtype of the value (TensorFlow 2.21).
+    elif tf.resource in dtypes or type(spec).__name__ == "VariableSpec":
+        kind = "variable"
+        remedy = "read it from an enclosing name or an attribute instead, or pass a tensor"
+    elif tf.variant in dtypes:
+        kind, remedy = type(spec).__name__, "pass tensors"
+    else:
+        return
+    yield f"takes the {kind} `{path}`, which a SavedModel cannot take", remedy
 
 
-def _refuse_output(name: str, path: str, value: Any) -> None:
+def _of_output(path: str, value: Any) -> Iterator[tuple[str, str]]:
     if isinstance(value, (tf.data.Dataset, tf.data.Iterator)):
-        raise ExportError(
-            f"`{name}` returns a dataset or an iterator (`{path}`), which no signature of a "
-            "SavedModel can have; return tensors"
-        )
-    if not (tf.is_tensor(value) or isinstance(value, tf.Variable) or _is_composite(value)):
-        try:
+        kind, remedy = "a dataset or an iterator", "return tensors"
+    elif tf.is_tensor(value) or isinstance(value, tf.Variable) or _is_composite(value):
+        return
+    else:
+        with contextlib.suppress(TypeError, ValueError):
             tf.convert_to_tensor(value)
-        except (TypeError, ValueError):
-            raise ExportError(
-                f"`{name}` returns {type(value).__name__} (`{path}`), which has no form in a "
-                "SavedModel; return tensors, or lists, tuples and dicts of them"
-            ) from None
+            return
+        kind = type(value).__name__
+        remedy = "return tensors, or lists, tuples and dicts of them"
+    yield f"returns {kind} (`{path}`), which has no form in a SavedModel", remedy
 
 
 def _is_name(path: Any) -> bool:

@@ -278,6 +278,12 @@ def captured_dataset(x):
     return f
 
 
+def iterator_argument(x):
+    f = nbfn.function(lambda batches: next(batches))
+    f(iter(tf.data.Dataset.from_tensors(x)))
+    return f
+
+
 def python_at_run_time(x):
     f = nbfn.function(lambda x: tf.py_function(lambda a: a + 1, [x], tf.int64))
     f(x)
@@ -310,6 +316,7 @@ def returned_dataset(x):
     "make",
     [
         pytest.param(dataset_argument, id="dataset argument"),
+        pytest.param(iterator_argument, id="iterator argument"),
         pytest.param(captured_dataset, id="captured dataset"),
         pytest.param(python_at_run_time, id="Python"),
         pytest.param(variable_argument, id="variable argument"),
@@ -323,9 +330,17 @@ def returned_dataset(x):
 )
 @pytest.mark.filterwarnings("ignore::nbfn.NbfnWarning")
 def test_what_has_no_form_is_refused_at_once(notebook, tmp_path, make) -> None:
+    made = make(number(1, tf.int64))
+    if isinstance(made, nbfn.TracedFunction):
+        assert any(each.is_fatal for each in nbfn.preflight(made))
     with raises(ExportError):
-        nbfn.export(tmp_path / "model", make(number(1, tf.int64)))
+        nbfn.export(tmp_path / "model", made)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_path_comes_first(notebook, tmp_path) -> None:
+    with raises(ExportError):
+        nbfn.export(nbfn.function(lambda x: x), tmp_path / "model")
 
 
 def test_preflight_says_it_all_beforehand(notebook, monkeypatch) -> None:
