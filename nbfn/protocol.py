@@ -120,8 +120,10 @@ class FunctionRecord(Record):
         description="Its name with its parameters, then the cell if another function has the name.",
     )
     cell: Cell | None = Field(default=None, description="Where it was defined.")
-    calls: int
-    hits: int
+    calls: int | None = Field(
+        description="None for a function that is not watched: only those that trace are known."
+    )
+    hits: int | None
     traces: int = Field(description="Traces in the cache now.")
     retraces: int = Field(description="Misses after the first trace.")
     trace_seconds: float

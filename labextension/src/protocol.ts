@@ -630,8 +630,11 @@ export interface FunctionRecord {
    * Where it was defined.
    */
   cell?: Cell | null;
-  calls: number;
-  hits: number;
+  /**
+   * None for a function that is not watched: only those that trace are known.
+   */
+  calls: number | null;
+  hits: number | null;
   /**
    * Traces in the cache now.
    */

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 from nbfn import protocol
@@ -45,7 +46,7 @@ def cell_outline(rows: protocol.State, id: str) -> Outline:
     newest = [(segment, trace) for segment, traces in made for trace in traces[-MAX_TRACES:]]
     traces = [
         (
-            _lines(segment),
+            _range(segment.first, segment.last),
             signature(trace),
             reason([trace.cause]),
             *measures(_placed(trace, segment)),
@@ -94,25 +95,26 @@ def outline_of(rows: protocol.State, id: str) -> Outline:
 
 
 def _lines_table(cell: protocol.TracedCellRecord) -> Table:
-    """The lines with code and how each runs; on pages the text of the cell."""
+    """How the lines with code run, those that run alike together; on pages the whole cell."""
     texts = cell.source.splitlines()
     times = {segment.first: _segment_times(segment) for segment in cell.segments}
 
-    def row(line: int) -> tuple[str, ...]:
-        why = cell.lines.get(line)
-        runs = "" if line not in cell.lines else GRAPH if why is None else "Python"
-        text = texts[line - 1] if line <= len(texts) else ""
-        return (str(line), runs, why or "", text, times.get(line, ""))
+    def row(first: int, last: int) -> tuple[str, ...]:
+        why = cell.lines.get(first)
+        runs = "" if first not in cell.lines else GRAPH if why is None else "Python"
+        text = texts[first - 1] if first <= len(texts) else ""
+        return (_range(first, last), runs, why or "", text, times.get(first, ""))
 
     lines = sorted(cell.lines)
+    alike = [list(group) for _, group in itertools.groupby(lines, cell.lines.get)]
     return Table(
         "lines",
         ("line", "runs as", "why", "text", "time"),
-        [row(line) for line in lines],
+        [row(group[0], group[-1]) for group in alike],
         open=True,
         kind="code",
         page_only=frozenset((3, 4)),
-        page_rows=[row(line) for line in range(lines[0], lines[-1] + 1)] if lines else (),
+        page_rows=[row(line, line) for line in range(lines[0], lines[-1] + 1)] if lines else (),
     )
 
 
@@ -133,6 +135,5 @@ def _segment_times(segment: protocol.Segment) -> str:
     return took if eager is None else f"{took}, eager {duration(eager)}"
 
 
-def _lines(segment: protocol.Segment) -> str:
-    one = segment.first == segment.last
-    return str(segment.first) if one else f"{segment.first}-{segment.last}"
+def _range(first: int, last: int) -> str:
+    return str(first) if first == last else f"{first}-{last}"

@@ -31,6 +31,7 @@ def function_outline(rows: protocol.State, id: str, *, open: bool = False) -> Ou
             (function.traces, "trace"),
             (function.retraces, "retrace"),
         )
+        if number is not None
     )
     return Outline(
         function.title,

@@ -12,7 +12,7 @@ from nbfn.text import count, data_size, duration, significant
 def function_row(row: protocol.FunctionRecord) -> protocol.FunctionRecord:
     """Returns the row of a function with its words."""
     measures = [
-        count(row.calls, "call"),
+        "calls not counted" if row.calls is None else count(row.calls, "call"),
         count(row.traces, "trace"),
         count(row.retraces, "retrace"),
         duration(row.trace_seconds),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from nbfn import protocol
@@ -72,12 +72,7 @@ def session_outline(shown: SessionState) -> Outline:
     rows, totals = shown.rows, shown.totals
     inside = {id for cell in rows.cells.values() for id in cell.functions}
     functions = [
-        (
-            each.title,
-            *(f"{number:,}" for number in (each.traces, each.calls, each.hits, each.retraces)),
-        )
-        for each in rows.functions.values()
-        if each.id not in inside
+        (each.title, *_counts([each])) for each in rows.functions.values() if each.id not in inside
     ]
     numbers = (
         (totals.functions, "function"),
@@ -96,14 +91,21 @@ def session_outline(shown: SessionState) -> Outline:
         (
             Table(
                 "functions",
-                ("function", "traces", "calls", "hits", "retraces"),
+                ("function", *_COUNTS),
                 functions,
                 total=totals.functions,
             ),
             Table(
                 "cells",
-                ("cell", "runs as"),
-                [(each.name, each.sentence) for each in rows.cells.values()],
+                ("cell", *_COUNTS, "runs as"),
+                [
+                    (
+                        cell.name,
+                        *_counts([f for f in rows.functions.values() if f.id in cell.functions]),
+                        cell.sentence,
+                    )
+                    for cell in rows.cells.values()
+                ],
                 total=totals.cells,
             ),
             Table("models", ("name", "class"), models),
@@ -111,6 +113,15 @@ def session_outline(shown: SessionState) -> Outline:
             objects_table(rows),
         ),
     )
+
+
+_COUNTS = ("traces", "calls", "hits", "retraces")
+
+
+def _counts(functions: Sequence[protocol.FunctionRecord]) -> list[str]:
+    """Returns the sums of some functions' counts; empty where one is not counted."""
+    columns = [[getattr(each, name) for each in functions] for name in _COUNTS]
+    return ["" if None in column else f"{sum(column):,}" for column in columns]
 
 
 def totals_outline(shown: SessionState) -> Outline:
@@ -184,8 +195,7 @@ def retraces_outline(shown: SessionState) -> Outline:
         groups.setdefault((each.function, _kind(each)), []).append(each)
     costliest = sorted(groups.items(), key=lambda one: -_seconds(one[1]))
     last, left = retraces[-1], totals.retraces - len(retraces)
-    advised = _advice(last)
-    lines = [advised, f"{count(left, 'older retrace')} not listed" if left > 0 else ""]
+    lines = [_advice(last), f"{count(left, 'older retrace')} not listed" if left > 0 else ""]
     return Outline(
         "retraces",
         [line for line in lines if line],
@@ -200,7 +210,7 @@ def retraces_outline(shown: SessionState) -> Outline:
                         f"{len(some):,}",
                         duration(_seconds(some)),
                         place(some[-1].cell),
-                        "see above" if advised and some[-1] is last else _advice(some[-1]),
+                        _advice(some[-1]),
                     )
                     for (id, kind), some in costliest
                 ],

@@ -121,6 +121,6 @@ def totals_of(
         trace_nbytes=sum(row.nbytes for row in rows),
         runs=sum(each.runs for each in runs),
         run_seconds=sum(each.seconds for each in runs),
-        **{name: sum(getattr(row, name) for row in rows) for name in summed},
+        **{name: sum(getattr(row, name) or 0 for row in rows) for name in summed},
         **others,
     )

@@ -145,12 +145,15 @@ def add_rows(
             now.traces = {each.id: each.captures for each in traces}
             now.captured = frozenset(_ids(now.traces))
         row = known.row if now.traces is known.traces else None
+        is_counted = getattr(function, "counts_hits", True)
         record = record_of(
             protocol.FunctionRecord,
             recorder,
             id=function.id,
             name=name,
             parameters=function.parameters,
+            calls=recorder.calls if is_counted else None,
+            hits=recorder.hits if is_counted else None,
             cell=cell_of(function.site),
             traces=len(traces),
             retraces=recorder.retrace_count,

@@ -31,7 +31,7 @@ def outline(*retraces: protocol.RetraceRecord, total: int = 0) -> Outline:
 
 
 @pytest.mark.parametrize(
-    ("remedy", "says"), [(None, ""), (protocol.Remedy(sentence="Pad it"), "see above")]
+    ("remedy", "says"), [(None, ""), (protocol.Remedy(sentence="Pad it"), "Pad it")]
 )
 def test_retraces_are_counted_by_function_and_cause_the_costliest_first(
     remedy: protocol.Remedy | None, says: str

@@ -68,16 +68,33 @@ def test_variables_without_rows_are_counted() -> None:
 
 def test_a_session_counts_what_its_tables_list() -> None:
     counted = {"functions": 2, "variables": 3, "traces": 3, "calls": 6, "hits": 2, "retraces": 2}
-    totals = protocol.Totals(models=1, **counted)
+    totals = protocol.Totals(models=1, cells=1, **counted)
     model = protocol.ModelRecord(id="net", label="_Net", note="", parameters=2)
     adam = protocol.ObjectRecord(id="opt", label="Adam")
-    rows = ROWS.model_copy(update={"models": {"net": model}, "objects": {"opt": adam}})
+    cell = protocol.TracedCellRecord(
+        **dict.fromkeys(("id", "name", "source", "sentence"), "fit"),
+        **dict.fromkeys(("graph_statements", "statements", "runs"), 1),
+        **dict.fromkeys(("seconds", "eager_seconds"), 0.1),
+        lines={},
+        python=[],
+        segments=[],
+        draws=False,
+        functions=["g"],
+    )
+    rows = ROWS.model_copy(
+        update={"models": {"net": model}, "objects": {"opt": adam}, "cells": {"fit": cell}}
+    )
     shown = SessionState(rows, totals, auto=True)
     text = session_outline(shown).text()
-    assert text.startswith("session: 2 functions, 0 cells, 1 model, 3 variables\n")
+    assert text.startswith("session: 2 functions, 1 cell, 1 model, 3 variables\n")
     assert "%tf_auto` is on" in text
     assert "6 calls, 2 hits, 3 traces, 2 retraces, 0 ms to trace" in text
-    for row in ("train(x)    2       3      1     1", "net   Net", "opt   Adam"):
+    for row in (
+        "train(x)  2       3      1     1",
+        "fit   2       3      1     1         fit",
+        "net   Net",
+        "opt   Adam",
+    ):
         assert f"\n  {row}\n" in f"{text}\n", text
     page = SECTIONS["variables"].draw(shown).record()
     assert page.tables[-1].rows == [["opt", "Adam"]]

@@ -7,7 +7,7 @@ import inspect
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -29,7 +29,7 @@ from nbfn.functions.retraces.remedy import Called, remedy_for
 from nbfn.functions.retraces.trace_causes import FIRST, causes_of
 from nbfn.functions.signatures.cover import Cover, cover
 from nbfn.functions.traced.function import copy_of
-from nbfn.functions.traces.cause import Cause, Wanted
+from nbfn.functions.traces.cause import Cause, Remedy, Wanted
 from nbfn.functions.traces.context import here
 from nbfn.functions.traces.key import Key, key_of
 from nbfn.functions.traces.sample import sample_of
@@ -48,8 +48,8 @@ _UNNAMED = (
     "define it with @nbfn.function and call relax(); for sizes, "
     "@tf.function(reduce_retracing=True) does it too"
 )
-
-
+_OF_KERAS = frozenset({"structure", "rank"})
+"""Causes that Keras decides in functions that it makes; it makes them for open sizes."""
 _COMPILE = "Make it a tf.Variable, or call compile(…) again, after which Keras traces again"
 _NO_RETRACE = (
     "Pass it as an argument, make it a tf.Variable, or use @nbfn.function, which traces again"
@@ -138,8 +138,7 @@ class WatchedFunction(RecordView):
             return Explanation(self._record.traces.get(id(looked_up.concrete)))
         wanted = self._wanted(looked_up.function_type)
         causes, nearest = explain(wanted, traces)
-        remedy = remedy_for(self._called(call_site(), wanted.key), causes)
-        return Explanation(None, causes, nearest, remedy)
+        return Explanation(None, causes, nearest, self._remedy(call_site(), wanted.key, causes)())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the function. Raises ReferenceError if it was garbage-collected."""
@@ -220,7 +219,7 @@ class WatchedFunction(RecordView):
         trace = self._record.traces.get(id(concrete))
         self._record.called(trace, 0.0, hit=True)
         if trace is not None and trace.state.fingerprints:
-            advice = _COMPILE if self._guards.named == _STEPS else _NO_RETRACE
+            advice = _COMPILE if self._is_of_keras else _NO_RETRACE
             self._record.staleness.report(self.label, trace, None, advice)
 
     def missed(self, function_type: Any, call: bool) -> None:
@@ -273,8 +272,7 @@ class WatchedFunction(RecordView):
             if given is not None:
                 trace.sample = sample_of(function, concrete, *given)
             if nearest:
-                called = self._called(trace.site, key)
-                record.missed(trace, causes, nearest, functools.partial(remedy_for, called, causes))
+                record.missed(trace, causes, nearest, self._remedy(trace.site, key, causes))
             this_thread.calls.spent.traces += 1
             if call.counts:
                 if not call.added:
@@ -287,8 +285,16 @@ class WatchedFunction(RecordView):
         context = here(0)._replace(device="")
         return Wanted(key_of(function_type), context, self._guards.guarded())
 
-    def _called(self, site: Site, key: Key) -> Called:
-        return Called(None, None, site, key.parameters, _UNNAMED)
+    def _remedy(self, site: Site, key: Key, causes: Sequence[Cause]) -> Callable[[], Remedy | None]:
+        if self._is_of_keras:
+            causes = [each for each in causes if each.code not in _OF_KERAS]
+        called = Called(None, None, site, key.parameters, _UNNAMED)
+        return functools.partial(remedy_for, called, causes)
+
+    @property
+    def _is_of_keras(self) -> bool:
+        """Returns whether Keras made it, for ``fit``, ``evaluate`` or ``predict``."""
+        return self._guards.named == _STEPS
 
     def _creates_variables(self, function: Any, others: Sequence[Trace], key: Any) -> bool:
         """Returns whether this is the second trace of a first call that created variables."""

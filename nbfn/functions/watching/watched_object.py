@@ -134,6 +134,11 @@ class WatchedObject(GroupView):
         label = f"{self.label}.train_step" if is_step else self.label
         return replace(numerics(made, args, kwargs), function=label)
 
+    def __getattr__(self, name: str) -> Any:
+        of_object = "" if name.startswith("_") or not hasattr(self.object, name) else name
+        hint = f"; `{of_object}` is an attribute of what it watches" if of_object else ""
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}")
+
     def __repr__(self) -> str:
         functions = list(self.functions.values())
         listed = "".join(f"\n  {each!r}" for each in functions)

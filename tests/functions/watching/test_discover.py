@@ -72,6 +72,16 @@ def test_a_model_that_was_fitted_before() -> None:
     assert watched["train_function"].hits >= 1
 
 
+def test_what_keras_passes_to_its_own_functions_needs_no_remedy() -> None:
+    model, x, y = model_and_data()
+    watched = nbfn.watch(model)
+    model.fit(x, y, verbose=0)
+    model.train_on_batch(x, y)  # which passes weights of samples, too
+    (retrace,) = watched["train_step"].retraces
+    assert retrace.causes[0].code == "structure"
+    assert retrace.remedy is None
+
+
 @pytest.fixture
 def discovering():
     assert watching.discover()
@@ -163,7 +173,7 @@ def test_the_session_lists_it(discovering) -> None:
     listed_step(tf.ones([1]))
     feed.flush()
     rows = [row for row in feed.snapshot().state.functions.values() if row.name == "listed_step"]
-    assert [(row.traces, row.parameters) for row in rows] == [(1, "(x)")]
+    assert [(row.traces, row.calls, row.parameters) for row in rows] == [(1, None, "(x)")]
     nbfn.watch(listed_step)
     listed_step(tf.ones([1]))
     listed_step(tf.ones([2]))

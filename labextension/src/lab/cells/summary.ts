@@ -77,11 +77,13 @@ function countsText(
   functions: readonly FunctionRecord[],
   trans: TranslationBundle
 ): string[] {
-  const sum = (of: (fn: FunctionRecord) => number): number =>
-    functions.reduce((total, fn) => total + of(fn), 0);
-  const traces = sum(fn => fn.traces);
-  const hits = sum(fn => fn.hits);
-  return traces === 0
-    ? [trans.__('not traced yet')]
-    : [trans._n('%1 trace', '%1 traces', traces), trans._n('%1 hit', '%1 hits', hits)];
+  const sum = (numbers: readonly number[]): number =>
+    numbers.reduce((a, b) => a + b, 0);
+  const traces = sum(functions.map(fn => fn.traces));
+  if (traces === 0) {
+    return [trans.__('not traced yet')];
+  }
+  const hits = functions.flatMap(fn => fn.hits ?? []);
+  const parts = [trans._n('%1 trace', '%1 traces', traces)];
+  return hits.length > 0 ? [...parts, trans._n('%1 hit', '%1 hits', sum(hits))] : parts;
 }

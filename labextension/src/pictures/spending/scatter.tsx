@@ -197,7 +197,8 @@ function describe(fn: FunctionRecord): string {
       ? trans.__('%1 running', duration(fn.run_seconds))
       : trans.__('running not measured');
   const tracing = trans.__('%1 tracing', duration(fn.trace_seconds));
-  const numbers = [tracing, ran, counts.traces(fn.traces), counts.calls(fn.calls)];
+  const called = fn.calls === null ? [] : [counts.calls(fn.calls)];
+  const numbers = [tracing, ran, counts.traces(fn.traces), ...called];
   return `${seen(fn.name)}: ${numbers.join(', ')}`;
 }
 
