@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from nbfn.functions.recording.eviction import evict
 from nbfn.functions.recording.recorded import Recorded
+from nbfn.functions.retraces.explain import differences
 from nbfn.functions.signatures.cover import (
     Cover,
     RelaxError,
@@ -44,11 +45,12 @@ def relax(function: Recorded) -> Trace:
     usable = _usable(function)
     general = cover(usable)
     covered = [trace for trace in function.traces if trace.number in general.numbers]
-    if len(covered) == 1:
-        if len(usable) > 1:
-            raise RelaxError(_nothing(function))
-        covered[0].relaxed_at = covered[0].hits
-        return covered[0]
+    if len(usable) == 1:
+        usable[0].relaxed_at = usable[0].hits
+        return usable[0]
+    # Traces for other states of one signature: a new one would not serve these states either.
+    if not any(differences(covered[-1].key, each.key) for each in covered[:-1]):
+        raise RelaxError(_nothing(function))
     reason = Cause("relaxed", f"relaxed, in place of {numbered('trace', general.numbers)}")
     concrete, general = _trace(function, general, reason)
     relaxed = function.recorder.traces[id(concrete)]

@@ -14,6 +14,8 @@ import pytest
 import tensorflow as tf
 
 import nbfn
+from nbfn.functions.signatures.cover import RelaxError
+from tests.harness.messages import raises
 
 
 class Settings:
@@ -104,6 +106,17 @@ def test_whole_numbers_and_then_others() -> None:
     for n in (3, 4, 1.5, 2.5):
         assert power(tf.ones([2]), n)[0] == n
     assert len(power.retraces) == made
+
+
+def test_traces_that_differ_in_state_only_are_not_relaxed() -> None:
+    space: dict[str, Any] = {"nbfn": nbfn, "rate": 0.5, "__name__": "__main__"}
+    exec("f = nbfn.function(lambda x: x * rate)", space)
+    f = space["f"]
+    for space["rate"] in (0.25, 0.125):
+        f(tf.ones([2]))
+    with raises(RelaxError):
+        f.relax()
+    assert len(f.traces) == 2
 
 
 def test_a_changed_value_keeps_the_signature() -> None:
