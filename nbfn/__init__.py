@@ -7,6 +7,7 @@ without it. Importing nbfn does not import TensorFlow: each name is loaded on fi
 
 from __future__ import annotations
 
+import difflib
 import sys
 from typing import Any
 
@@ -31,7 +32,9 @@ def __getattr__(name: str) -> Any:
         with unnoticed():
             value = _load(_ALIASES.get(name, name))
     except AttributeError:
-        raise AttributeError(f"module 'nbfn' has no attribute {name!r}") from None
+        close = difflib.get_close_matches(name, __all__, 1)
+        hint = f"; did you mean nbfn.{close[0]}?" if close else ""
+        raise AttributeError(f"module 'nbfn' has no attribute {name!r}{hint}") from None
     except Exception as error:
         replacement = without_tensorflow(error)
         if replacement is None:

@@ -53,7 +53,7 @@ class ProgressPrinter:
 
     def exports(self) -> None:
         """Reports the start of the export."""
-        self._print(f"exporting to {self._record.export_path}, and proving it")
+        self._print(f"exporting to {self._record.export_path}, and verifying it")
 
     def end(self) -> None:
         """Prints a summary of the run."""

@@ -20,7 +20,7 @@ from nbfn.functions.traces.cause import Cause
 from nbfn.functions.traces.variable_names import roots, unused
 from nbfn.site import call_site
 from nbfn.state.values.introspection import reference_to
-from nbfn.text import count, parameters_text
+from nbfn.text import count, parameters_text, with_article
 
 if TYPE_CHECKING:
     from nbfn.functions.traced.traced_function import TracedFunction
@@ -54,7 +54,7 @@ def wrap_function(
         WrapError: If `func` cannot be called, or does not have these parameters.
     """
     if not callable(func):
-        raise WrapError(f"expected a function to wrap, found {type(func).__name__} {func!r}")
+        raise WrapError(f"expected a function to wrap, found {with_article(type(func).__name__)}")
     items = list(signature) if isinstance(signature, list) else [signature]
     if signature == ():
         items = []

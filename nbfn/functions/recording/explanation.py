@@ -10,7 +10,7 @@ from nbfn.functions.recording.recorded import Recorded
 from nbfn.functions.retraces.explain import explain
 from nbfn.functions.traces.cause import Cause, Remedy
 from nbfn.site import call_site
-from nbfn.text import reasons
+from nbfn.text import numbered, reasons
 
 if TYPE_CHECKING:
     from nbfn.functions.traces.trace import Trace
@@ -39,7 +39,7 @@ class Explanation:
         verb = "would retrace" if self.nearest else "would trace"
         text = f"{verb}: " + reasons(self.causes)
         if self.nearest:
-            text += " (nearest: trace " + ", ".join(str(t.number) for t in self.nearest) + ")"
+            text += f" (nearest: {numbered('trace', [each.number for each in self.nearest])})"
         return text if self.remedy is None else f"{text}. {self.remedy}"
 
 

@@ -116,9 +116,10 @@ class Limit:
             for cause in each.causes
             if (cause.code, cause.path) == (code, path)
         )
+        shares = "all" if often == len(retraces) else f"{often} of them"
         warn(
             f"`{name}` has retraced {len(retraces)} times in {count(calls[-1], 'call')}; "
-            + (f"{often} of them share a cause: " if often > 1 else "the last one: ")
+            + (f"{shares} share a cause: " if often > 1 else "the last one: ")
             + f"{newest.sentence}."
             + (f"\n{remedy}" if remedy else "")
         )

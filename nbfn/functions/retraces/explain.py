@@ -52,6 +52,9 @@ Shape = tuple[int | None, ...]
 _MANY = 3
 """From this number, shapes within one argument are reported as one difference."""
 
+_FEW = 5
+"""Maximum number of values or shapes of an argument that are listed."""
+
 _MAX_SIDE = 200
 """Maximum number of characters of the old and of the new value in a sentence."""
 
@@ -340,8 +343,7 @@ def _with_history(cause: Cause, key: Key, traces: Sequence[Trace]) -> Cause:
             seen[sizes(leaf.shape)] = None
     if len(seen) < 3:
         return cause
-    values = list(seen)
-    listed = ", ".join(map(shorten, values[:5])) + (", ..." if len(values) > 5 else "")
-    kind = "value" if of_values else "shape"
-    sentence = f"{cause.sentence} ({len(values)} different {kind}s so far: {listed})"
+    kind = "values" if of_values else "shapes"
+    listed = f": {', '.join(map(shorten, seen))}" if len(seen) <= _FEW else ""
+    sentence = f"{cause.sentence} ({len(seen)} different {kind} so far{listed})"
     return replace(cause, sentence=sentence)

@@ -5,6 +5,8 @@ RFC "Functions, not Sessions", section "Functions".
 
 from __future__ import annotations
 
+import difflib
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any, cast, overload
@@ -88,7 +90,11 @@ def function(
         "infer_signature_from_first_call": infer_signature_from_first_call,
         "local_state": local_state,
     }
-    options = {**_by_name(args), **options}
+    options = {**dict(zip(_parameters(), args, strict=False)), **options}
+    for name in options.keys() - set(_parameters()):
+        close = difflib.get_close_matches(name, [*own, *_parameters()], 1)
+        hint = f"; did you mean {close[0]}=?" if close else ""
+        raise TypeError(f"function() got an unexpected keyword argument '{name}'{hint}")
     signature, pattern = read_signature(options.get("input_signature"))
     settings = Options(**own, pattern=pattern)  # type: ignore[arg-type]
     if func is None:
@@ -134,9 +140,7 @@ def copy_of(original: Any) -> tuple[TracedFunction, tuple[Any, ...]]:
     return made, () if owner is None else (owner,)
 
 
-def _by_name(args: tuple[Any, ...]) -> dict[str, Any]:
-    """Returns parameters of ``tf.function`` after the first, given by position, as keywords."""
-    if not args:
-        return {}
-    _, *names = inspect.signature(_tensorflow.tf_function).parameters
-    return dict(zip(names, args, strict=False))
+@functools.cache
+def _parameters() -> tuple[str, ...]:
+    """Returns the parameters of ``tf.function`` after the first."""
+    return tuple(inspect.signature(_tensorflow.tf_function).parameters)[1:]

@@ -69,8 +69,9 @@ def advice(name: str, names: Collection[str]) -> str:
         return f": it is Flax's name; here it is {_LAYERS[name]}"
     if isinstance(getattr(keras.layers, name, None), type):
         return f"; as a module, this layer of Keras is nn.Keras(keras.layers.{name}(...))"
-    close = difflib.get_close_matches(name, names, n=1)
-    return f"; did you mean nn.{close[0]}?" if close else ""
+    plain = {each.replace("_", "").lower(): each for each in names}
+    close = difflib.get_close_matches(name.replace("_", "").lower(), plain, n=1)
+    return f"; did you mean nn.{plain[close[0]]}?" if close else ""
 
 
 def in_keras(names: Iterable[str], fields: Container[str]) -> str:

@@ -59,8 +59,8 @@ def _no_argument(cls: Any, unknown: list[str]) -> ArgumentError:
     fields = cls.__field_names__
     hint = cls._meant(unknown) or "".join(did_you_mean(name, fields) for name in unknown)
     return ArgumentError(
-        f"{cls.__name__} got an unexpected keyword argument {show_names(unknown)}; it has "
-        f"{show_names(fields)}.{hint}"
+        f"{cls.__name__} got an unexpected keyword argument {show_names(unknown)}"
+        + (f".{hint}" if hint else f"; it has {show_names(fields)}")
     )
 
 

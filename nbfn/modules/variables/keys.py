@@ -63,7 +63,7 @@ def check_key(value: Any, what: str) -> Any:
     raise RngError(
         f"{what} is not a random key: expected an int32 tensor of shape [2], "
         f"found {found or shorten(repr(value))}. "
-        "Make one with nn.key(seed)."
+        f"Make one with nn.key({value if isinstance(value, int) else 'seed'})."
     )
 
 

@@ -112,7 +112,7 @@ class CellMagics(RequiresTensorFlowMagics):
         arguments = parsed_line(self.tf_function, line)
         name = arguments.name
         if name is not None and not _may_name_a_function(name):
-            raise UsageError(f"`{name}` is not a name that a function can have")
+            raise UsageError(f"`{name}` is not an identifier, or it names a builtin")
         options = CellOptions.of(arguments)
         parsed_cell = parsed(cell, self.shell, has_magic=not arguments.auto)
         if arguments.auto:

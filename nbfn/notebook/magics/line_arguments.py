@@ -37,7 +37,7 @@ def parsed_line(magic: Any, line: str) -> Any:
             alike = difflib.get_close_matches(word.lstrip("-"), known.keys() - {"h"}, 1)
             if alike and word not in known.values():
                 raise UsageError(f"there is no {word}; did you mean {known[alike[0]]}?") from None
-        raise
+        raise UsageError(f"{error}; %{magic.__name__}? shows what it takes") from None
 
 
 def _words(line: str) -> list[str]:
@@ -74,7 +74,7 @@ def named(shell: InteractiveShell, text: str, any_value: bool = False) -> Any:
     try:
         tree = ast.parse(text, mode="eval")
     except SyntaxError:
-        raise UsageError(f"`{text}` is not a name") from None
+        raise UsageError(f"`{text}` is not a name, such as f or model.step") from None
     if any(isinstance(node, ast.Call) for node in ast.walk(tree)):
         raise UsageError(f"`{text}` contains a call; give a name, such as f or model.step")
     try:

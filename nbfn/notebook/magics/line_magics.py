@@ -25,6 +25,7 @@ from nbfn.notebook.magics.line_arguments import (
     show,
 )
 from nbfn.notebook.magics.requires_tensorflow import RequiresTensorFlowMagics
+from nbfn.text import numbered
 
 _FUNCTION = "name of a traced function, or an expression such as model.step (default: all)"
 
@@ -202,8 +203,8 @@ class LineMagics(RequiresTensorFlowMagics):
         if number is None:
             number = max(traces)
         if number not in traces:
-            listed = ", ".join(map(str, traces))
-            raise UsageError(f"`{function.label}` has no trace {number}; it has {listed}")
+            known = numbered("trace", list(traces))
+            raise UsageError(f"`{function.label}` has no trace {number}; it has {known}")
         if arguments.save is not None:
             _save_graph(traces[number], unquoted(arguments.save) or "")
         pattern = unquoted(arguments.op)

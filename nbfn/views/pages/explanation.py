@@ -8,7 +8,7 @@ from nbfn.functions.recording.explanation import Explanation
 from nbfn.functions.traces.cause import Cause, Retrace
 from nbfn.outlines.outline import Outline, Table, Words, advice
 from nbfn.protocol import Phrase
-from nbfn.text import duration, reasons
+from nbfn.text import duration, numbered, reasons
 
 
 def explanation_outline(explanation: Explanation, call: str | None = None) -> Outline:
@@ -39,8 +39,8 @@ def _verdict(explanation: Explanation) -> tuple[str, str]:
     why = reasons(explanation.causes)
     if not nearest:
         return "would trace", why
-    numbers = ", ".join(str(each.number) for each in nearest)
-    return "would retrace", f"{why} (nearest: trace {numbers})"
+    numbers = numbered("trace", [each.number for each in nearest])
+    return "would retrace", f"{why} (nearest: {numbers})"
 
 
 def _sides(causes: Sequence[Cause], nearest: Sequence[int]) -> tuple[Table, ...]:

@@ -277,8 +277,10 @@ def test_bad_options_are_refused() -> None:
         nbfn.function(lambda x: x, on_limit="explode")
     with raises(TypeError):
         nbfn.function(3)
-    with pytest.raises(TypeError):
+    with raises(TypeError):
         nbfn.function(lambda x: x, no_such_option=1)
+    with raises(TypeError):
+        nbfn.function(max_trace=3)
 
 
 def test_a_method_whose_object_is_gone() -> None:

@@ -129,7 +129,7 @@ def test_export(f, run, tmp_path, refused) -> None:
         ("%tf_graph f --sve 3", "there is no --sve; did you mean --save?"),
         ("%tf_graph f --name 3", "unrecognized arguments: --name"),
         ("%tf_placement f(nothing)", "name 'nothing' is not defined"),
-        ("%tf_graph f -t 9", "`f` has no trace 9; it has 1, 2"),
+        ("%tf_graph f -t 9", "`f` has no trace 9; it has traces 1 and 2"),
         ("%tf_graph f --trace two", "argument -t/--trace: invalid int value: 'two'"),
         ("%tf_graph --time f(x) --op a", "--time shows the call; it takes no other option"),
         ("%tf_session now", "the session has no `now`"),
