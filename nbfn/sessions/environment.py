@@ -20,6 +20,7 @@ from nbfn.functions.calls.record import Observed
 from nbfn.functions.segments.cell import TracedCell
 from nbfn.functions.traces.capture import capture_id, capture_of, nbytes_of, short_device
 from nbfn.functions.traces.variable_names import named_leaves
+from nbfn.functions.watching.watched_object import is_model as is_keras_model
 from nbfn.outlines.lists import model_note
 from nbfn.outlines.session import VARIABLES
 from nbfn.sessions.contents.model import is_model, model_of
@@ -156,7 +157,8 @@ def names_of(
 ) -> dict[str, str]:
     """Returns display names by id, for functions and cells whose own name is not unique.
 
-    The name is the notebook's name for it, or its own name with the cell that made it.
+    The name is the notebook's name for it, or its own name with the cell that made it. Functions
+    that Keras makes for a model are named by the notebook's name of the model, if it has one.
     """
     inside = {each.id for cell in cells for each in functions_of(cell)}
     listed = [each for each in functions if each.id not in inside]
@@ -170,9 +172,8 @@ def _unique_names(some: Sequence[Any], called: Mapping[int, str]) -> dict[str, s
     names: dict[str, str] = {}
     # The notebook's names come first, so that no other function takes one.
     for each in sorted(some, key=lambda one: _notebooks_name(one, called) is None):
-        label = label_of(each)
-        if labels[label] > 1:
-            own = _notebooks_name(each, called)
+        label, own = label_of(each), _notebooks_name(each, called)
+        if labels[label] > 1 or (own and is_keras_model(getattr(each, "owner", None))):
             name = unique = own or f"{label} ({_cell_of(each)})"
             number = 1
             while unique in used:
@@ -189,9 +190,10 @@ def label_of(each: Any) -> str:
 
 
 def _notebooks_name(each: Any, called: Mapping[int, str]) -> str | None:
-    own = called.get(id(each)) or called.get(id(getattr(each, "function", None)))
     owner = called.get(id(getattr(each, "owner", None)))
-    return own or (None if owner is None else f"{owner}.{each.recorder.name.rpartition('.')[2]}")
+    if owner is not None:
+        return f"{owner}.{each.recorder.name.rpartition('.')[2]}"
+    return called.get(id(each)) or called.get(id(getattr(each, "function", None)))
 
 
 def _cell_of(each: Any) -> str:

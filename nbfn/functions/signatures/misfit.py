@@ -28,13 +28,13 @@ def _misfit(function: Any, args: Any, kwargs: Any, error: TypeError) -> Signatur
     """Replaces TensorFlow's error, which quotes every argument in full.
 
     Returns:
-        A one-line error that ends with TensorFlow's reason; None for other errors.
+        A one-line error that gives TensorFlow's reason; None for other errors.
     """
     text = str(error)
     if not text.startswith(_MISFIT):
         return None
-    reason = text.partition(". Received args:")[0]
-    return SignatureError(f"`{function.label}`: {_why(function, args, kwargs)} ({reason})")
+    reason, why = text.partition(". Received args:")[0], _why(function, args, kwargs)
+    return SignatureError(f"`{function.label}`: {why}" + ("" if why in reason else f" ({reason})"))
 
 
 _UNHASHABLE = "Could not generate a generic TraceType"

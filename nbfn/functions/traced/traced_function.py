@@ -65,7 +65,7 @@ from nbfn.functions.traces.trace import Trace
 from nbfn.functions.traces.variable_names import notebook, public_names, roots
 from nbfn.serial import ByIdentity
 from nbfn.site import Site, call_site, definition_site
-from nbfn.text import count, parameters_text
+from nbfn.text import count, parameters_text, shorten
 
 _Base: Any = _tensorflow.ScopedFunction
 _OF_THIS_PROCESS = (
@@ -788,8 +788,12 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         """Removes a trace from the cache; a call that needs it traces again.
 
         Raises:
+            TypeError: If it is not a trace.
             ValueError: If the trace is not in this function's cache.
         """
+        if not isinstance(trace, Trace):
+            example = f"{self.label}.evict({self.label}.traces[-1])"
+            raise TypeError(f"expected a trace, as in {example}, found {shorten(repr(trace))}")
         if not eviction.evict(self, trace):
             raise ValueError(f"trace {trace.number} is not in the cache of `{self.label}`")
         self._drop_states()

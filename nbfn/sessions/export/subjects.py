@@ -150,9 +150,10 @@ def _functions_of(
             "function: nbfn.export(path, f, signatures={'f': trace})"
         )
     else:
+        make = "make it one with nbfn.function" if callable(thing) else "pass the function itself"
         raise ExportError(
             f"expected traced functions to export, found {type(thing).__name__} "
-            f"{shorten(repr(thing))}; make it one with nbfn.function"
+            f"{shorten(repr(thing))}; {make}"
         )
 
 

@@ -200,6 +200,13 @@ def test_the_session_has_what_the_notebook_names(discovering) -> None:
     assert functions["counter.add"].calls == 1
 
 
+def test_functions_of_keras_have_the_notebooks_name_of_the_model(discovering) -> None:
+    classifier, x, y = model_and_data()
+    classifier.fit(x, y, verbose=0)
+    shown = Session({"classifier": classifier}).shown.rows.functions.values()
+    assert {"classifier.train_function", "classifier.train_step"} <= {row.name for row in shown}
+
+
 def test_without_tensorflows_callbacks_only_watched_functions_are_seen(monkeypatch) -> None:
     _tensorflow.off_trace(watching._traced)
     monkeypatch.setattr("nbfn._tensorflow.tracing.foreign_functions._transform", None)

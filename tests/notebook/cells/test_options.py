@@ -93,8 +93,8 @@ def test_the_check_of_each_segment(ready, shell) -> None:
     [
         ("--max-traces 0", "--max-traces is 0, expected at least 1"),
         ("--nothing", "unrecognized arguments: --nothing"),
-        ("print", "`print` is not a name that a function can have"),
-        ("1", "`1` is not a name that a function can have"),
+        ("print", "`print` is not an identifier, or it names a builtin"),
+        ("1", "`1` is not an identifier, or it names a builtin"),
         ("--on-limit stop", "argument --on-limit: invalid choice"),
     ],
 )

@@ -68,7 +68,7 @@ def test_magics_about_a_cell(alone, ready, refused, shell) -> None:
         assert "step:6(" in text
     assert "w     float32[2]" in ready("%tf_captures step").text
     session = ready("%tf_session").text
-    assert re.search(r"step +2 of 5 statements in 2 graphs \(lines 2, 6\)", session)
+    assert re.search(r"step +3 +3 +3 +0 +2 of 5 statements in 2 graphs \(lines 2, 6\)", session)
     for magic in ("%tf_explain", "%tf_placement"):
         assert refused(f"{magic} step(x)").startswith("UsageError: `step` is a cell that runs in")
     said = refused("%tf_graph step")
