@@ -6,6 +6,7 @@ import functools
 import itertools
 import os
 import sys
+import traceback
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -146,15 +147,15 @@ def call_site() -> Site:
 
 
 def _frame_of_user() -> FrameType | None:
-    running = _running[-1] if _running else None
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if running is not None:
-            if frame.f_globals is running.namespace and frame.f_code.co_name == "<module>":
-                return frame
-        elif _is_user_frame(frame):
+    cells = cells_namespace()
+    for frame, _ in traceback.walk_stack(sys._getframe(1)):
+        code, names = frame.f_code, frame.f_globals
+        if cells is None:
+            is_users = _is_user_code(names.get("__name__"), code.co_filename)
+        else:
+            is_users = names is cells and code.co_name == "<module>"
+        if is_users:
             return frame
-        frame = frame.f_back
     return None
 
 
@@ -186,10 +187,6 @@ def warn(message: str) -> None:
     warnings.warn_explicit(
         message, NbfnWarning, frame.f_code.co_filename, frame.f_lineno, registry=shown
     )
-
-
-def _is_user_frame(frame: FrameType) -> bool:
-    return _is_user_code(frame.f_globals.get("__name__"), frame.f_code.co_filename)
 
 
 @functools.lru_cache(4096)

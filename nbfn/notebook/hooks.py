@@ -6,8 +6,8 @@ import ast
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable
-from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal
 
 from IPython.core.interactiveshell import InteractiveShell
@@ -175,13 +175,11 @@ class Hooks:
         return work
 
     def _in_a_cell(self) -> bool:
-        frame: FrameType | None = sys._getframe()
-        while frame is not None:
+        for frame, _ in traceback.walk_stack(sys._getframe()):
             code = frame.f_code
             # Code that a front end evaluates besides cells has the file name "<string>".
             if frame.f_globals is self._shell.user_ns and code.co_name == "<module>":
                 return code.co_filename != "<string>"
-            frame = frame.f_back
         return False
 
     def after(self, result: Any) -> None:

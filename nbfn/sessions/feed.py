@@ -25,7 +25,6 @@ from nbfn._version import __version__
 from nbfn.errors import report_failure
 from nbfn.outlines.cell import outline_of
 from nbfn.outlines.function import watched_outline
-from nbfn.outlines.lists import function_row
 from nbfn.outlines.session import SECTIONS, VARIABLES, SessionState
 from nbfn.sessions.known import HolderCounts, KnownRows, totals_of
 from nbfn.sessions.timeline.records import run_record
@@ -96,6 +95,9 @@ class Environment:
     read_shown: Callable[[], None] = lambda: None
 
 
+_NEVER = -1
+"""Before the first change of a function or cell."""
+
 VALUES = "values"
 """The target of the outline of the variables' values."""
 
@@ -152,11 +154,10 @@ class Feed:
         self._seen: dict[str, int] = {}
         self._known: dict[str, KnownRows] = {}
         self._segments: dict[str, list[str]] = {}
-        self._labels: dict[str, str] = {}
         self._held = HolderCounts()
         self._named: dict[str, int | None] = {}
         self._shown_as: dict[str, protocol.VariableRecord] = {}
-        self._own_names: dict[str, str] = {}
+        self._names: Mapping[str, str] = {}
         self._obsolete: frozenset[str] = frozenset()
         self._runs: dict[str, TimelineRun] = {}
         self._runs_changed = 0
@@ -293,16 +294,10 @@ class Feed:
         from nbfn.functions.segments.cell import TracedCell
         from nbfn.sessions.records import cell_record, parts_of, state_of
 
-        rows = state_of(parts_of(shown), most)
+        names = self.environment.names
+        rows = state_of(parts_of(shown), most, names)
         if isinstance(shown, TracedCell):
-            rows.cells[shown.id] = cell_record(shown)
-        for id, function in rows.functions.items():
-            name = self.environment.names.get(id, function.name)
-            if name != function.name:
-                rows.functions[id] = function_row(function.model_copy(update={"name": name}))
-        for id, cell in rows.cells.items():
-            name = self.environment.names.get(id, cell.name)
-            rows.cells[id] = cell.model_copy(update={"name": name})
+            rows.cells[shown.id] = cell_record(shown, names)
         rows.variables.update(self._renamed(rows.variables))
         return rows
 
@@ -428,20 +423,20 @@ class Feed:
         """Applies the changes to the sent state and returns them as a patch, if any."""
         put, removed = protocol.State(), protocol.Removed()
         functions, cells = self._scope()
+        if self._has_names:
+            self._take_names()
         for function in functions:
             if self._seen.get(function.id) != function.recorder.changed:
                 self._seen[function.id] = function.recorder.changed
                 self._put_function(function, put, removed)
         for cell in cells:
-            if self._seen.get(cell.id) != cell.changed and (row := _row_of(cell)) is not None:
+            if self._seen.get(cell.id) != cell.changed and (row := self._row_of(cell)) is not None:
                 self._seen[cell.id] = cell.changed
                 put.cells[cell.id] = row
                 self._segments[cell.id] = row.functions
-                self._labels[cell.id] = row.name
         if self._is_whole:
             self._put_runs(put, removed)
         if self._has_names:
-            self._put_names(put)
             put.devices.update(_changed(self.environment.devices, self._sent.devices))
             models = {name: row for name, (row, _) in self.environment.models.items()}
             objects = self.environment.objects
@@ -543,26 +538,14 @@ class Feed:
         traces = (known.traces for known in self._known.values())
         return variable_rows(chain.from_iterable(t.values() for t in traces), ids)
 
-    def _put_names(self, put: protocol.State) -> None:
-        """Adds the functions whose display name changed because another function has their name."""
-        names = self.environment.names
-        cells = {id: self._sent.cells[id] for id in self._sent.cells if id not in put.cells}
-        for id, cell in (cells | put.cells).items():
-            if cell.name != (name := names.get(id, self._labels.get(id, cell.name))):
-                put.cells[id] = cell.model_copy(update={"name": name})
-        for id in names.keys() | self._own_names.keys():
-            row = known.row if (known := self._known.get(id)) is not None else None
-            if known is None or row is None:
-                self._own_names.pop(id, None)
-                continue
-            own = row.name if id in put.functions else self._own_names.get(id, row.name)
-            self._own_names[id] = own
-            if row.name != (name := names.get(id, own)):
-                known.row = function_row(row.model_copy(update={"name": name}))
-                if id in put.functions or id in self._sent.functions:
-                    put.functions[id] = known.row
-            if id not in names:
-                del self._own_names[id]
+    def _take_names(self) -> None:
+        """Has the rows built again whose display name changed: another one has their name."""
+        before, self._names = self._names, self.environment.names
+        if before is self._names:
+            return
+        for id in self._sent.functions.keys() | self._sent.cells.keys():
+            if before.get(id) != self._names.get(id):
+                self._seen[id] = _NEVER
 
     def _renamed(
         self, rows: dict[str, protocol.VariableRecord]
@@ -584,6 +567,18 @@ class Feed:
     def _is_published(self, row: protocol.WorkRecord) -> bool:
         return self._is_whole or row.function in self._known
 
+    def _row_of(self, cell: TracedCell) -> protocol.TracedCellRecord | None:
+        """Returns the row of a cell; None if it cannot be built now."""
+        from nbfn.sessions.records import cell_record
+
+        try:
+            return cell_record(cell, self._names)
+        except RuntimeError:  # it runs on its own thread; retried when it ends
+            return None
+        except Exception as error:
+            report_failure(f"could not show what has changed of `{cell.label}`", error)
+            return None
+
     def _put_function(
         self, function: Observed, put: protocol.State, removed: protocol.Removed
     ) -> None:
@@ -593,7 +588,7 @@ class Feed:
         old = self._known.get(function.id, KnownRows())
         rows = protocol.State()
         try:
-            now = add_rows(rows, function, old, self._limits.get("traces"))
+            now = add_rows(rows, function, old, self._limits.get("traces"), self._names)
         except Exception as error:
             report_failure(f"could not show what has changed of `{function.recorder.name}`", error)
             return
@@ -617,7 +612,6 @@ class Feed:
             if id in getattr(self._sent, name):
                 getattr(removed, name).append(id)
         self._segments.pop(id, None)
-        self._labels.pop(id, None)
         old = self._known.pop(id, None)
         if old is not None:
             self._replace(old, type(old)(), removed)
@@ -689,19 +683,6 @@ def everything() -> Scope:
         cell for cell in live_cells() if cell.seconds[0] and (not cell.plan.lazily or cell.segments)
     ]
     return functions, cells
-
-
-def _row_of(cell: TracedCell) -> protocol.TracedCellRecord | None:
-    """Returns the row of a cell; None if it cannot be built now."""
-    from nbfn.sessions.records import cell_record
-
-    try:
-        return cell_record(cell)
-    except RuntimeError:  # it runs on its own thread; retried when it ends
-        return None
-    except Exception as error:
-        report_failure(f"could not show what has changed of `{cell.label}`", error)
-        return None
 
 
 def is_shown(function: Observed) -> bool:

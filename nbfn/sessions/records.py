@@ -6,6 +6,7 @@ import functools
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from nbfn import protocol
 from nbfn.functions import Capture, Cause, Retrace, Trace, TracedFunction
@@ -23,22 +24,29 @@ from nbfn.text import duration, percent
 MAX_LINES = 30
 """Maximum number of lines of a function that are sent with their times: the slowest."""
 
+Names = Mapping[str, str]
+"""Display names by function or cell id, where the own name is not unique."""
+
+NO_NAMES: Names = MappingProxyType({})
+
 LAMBDA = "<lambda>"
 """Name that Python gives to a lambda."""
 
 
-def state_of(functions: Iterable[Observed], most: int | None = None) -> protocol.State:
+def state_of(
+    functions: Iterable[Observed], most: int | None = None, names: Names = NO_NAMES
+) -> protocol.State:
     """Returns the rows of functions with their traces, retraces and captured variables.
 
     `most` limits the traces per function to the newest; by default all are included.
     """
     rows = protocol.State()
     for function in functions:
-        add_rows(rows, function, KnownRows(), most)
+        add_rows(rows, function, KnownRows(), most, names)
     return rows
 
 
-def cell_record(cell: TracedCell) -> protocol.TracedCellRecord:
+def cell_record(cell: TracedCell, names: Names = NO_NAMES) -> protocol.TracedCellRecord:
     """Returns the row of a traced cell."""
     report = cell.report
     seconds, eager_seconds = cell.seconds
@@ -48,7 +56,7 @@ def cell_record(cell: TracedCell) -> protocol.TracedCellRecord:
     functions = functions_of(cell)
     row = protocol.TracedCellRecord(
         id=cell.id,
-        name=cell.label,
+        name=names.get(cell.id, cell.label),
         cell=None if cell.place is None else cell_of(Site(None, None, cell.place)),
         source=cell.plan.source,
         lines={n: None if how == GRAPH else how for n, how in sorted(report.lines.items())},
@@ -114,7 +122,11 @@ def parts_of(shown: Observed | TracedCell | WatchedObject) -> Sequence[Observed]
 
 
 def add_rows(
-    rows: protocol.State, function: Observed, known: KnownRows, most: int | None = None
+    rows: protocol.State,
+    function: Observed,
+    known: KnownRows,
+    most: int | None = None,
+    names: Names = NO_NAMES,
 ) -> KnownRows:
     """Adds the rows of one function to a state.
 
@@ -124,7 +136,7 @@ def add_rows(
         All current rows, including those that were not added.
     """
     recorder = function.recorder
-    name = name_of(function)
+    name = names.get(function.id) or name_of(function)
     with recorder.lock:
         traces = list(recorder.traces.values())
         retraces = list(recorder.retraces)

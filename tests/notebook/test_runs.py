@@ -43,8 +43,7 @@ def test_a_run_tells_its_cell_and_its_parts(ran, shell) -> None:
     assert (run.cell.id, run.first, run.last) == ("the-cell", *[shell.execution_count - 1] * 2)
     assert (run.calls, run.traces, run.failed, run.interrupted) == (3, 2, 0, 0)
     assert run.tracing > 0.15
-    assert run.python > 0.05
-    assert run.tracing + run.graph + run.python == pytest.approx(run.seconds)
+    assert run.seconds - run.tracing - run.graph > 0.05
     assert len(runs.rows()) == 2
 
 
@@ -58,7 +57,7 @@ def test_a_cell_within_a_cell_is_a_part_of_it(ran) -> None:
     run = ran("get_ipython().run_cell('import time; time.sleep(0.1); 1 / 0')")
     assert len(runs.rows()) == 1
     assert run.failed == 0
-    assert run.python > 0.05
+    assert run.seconds - run.tracing - run.graph > 0.05
 
 
 def test_an_interrupted_cell_is_shown_as_interrupted(ran) -> None:
@@ -79,8 +78,7 @@ def test_a_long_graph_that_nbfn_did_not_make_is_seen(ran) -> None:
         "    return x\n"
         "_ = g(tf.random.normal([300, 300]))"
     )
-    assert run.running == 0
-    assert run.sampled > run.seconds / 2
+    assert run.graph == run.sampled > run.seconds / 2
 
 
 def test_a_cell_in_segments_says_what_ran_in_graphs(ran, always_traced) -> None:
@@ -126,7 +124,7 @@ def test_what_a_running_cell_does_is_seen_from_its_ticker(ran, shell) -> None:
     def look() -> None:
         end = time.monotonic() + 20
         while time.monotonic() < end and not found:
-            found.extend(each for each in runs.rows() if each.is_running)
+            found.extend(each for each in runs.rows() if each.running)
             time.sleep(0.05)
 
     thread = threading.Thread(target=look)
@@ -144,6 +142,6 @@ def test_a_run_ends_although_an_interrupt_came_after_the_cell(ran, shell, monkey
         patched.setattr("nbfn.sessions.contents.cells.cells.note", interrupted)
         assert ran("x = 1").seconds >= 0
     (run,) = runs.rows()
-    assert not run.is_running
+    assert not run.running
     ran("x = 2")
     assert len(runs.rows()) == 2

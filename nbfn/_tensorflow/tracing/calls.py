@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import sys
+import traceback
 from collections.abc import Callable, Iterable
-from types import FrameType
 from typing import Any
 
 import tensorflow as tf
@@ -177,15 +177,13 @@ def call_in_progress(function: Any) -> tuple[Any, dict[str, Any]] | None:
 
     They are read from the stack, because TensorFlow passes only the types to its trace cache.
     """
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
+    for frame, _ in traceback.walk_stack(sys._getframe(1)):
         code = frame.f_code
         # TensorFlow 2.21 has `Function.__call__(self, *args, **kwds)`.
         if code.co_name == "__call__" and code.co_varnames[:1] == ("self",):
             names = frame.f_locals
             if names["self"] is function and isinstance(names.get("args"), tuple):
                 return names["args"], dict(names.get("kwds") or {})
-        frame = frame.f_back
     return None
 
 

@@ -8,6 +8,7 @@ import inspect
 import io
 import re
 import sys
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -72,11 +73,8 @@ class Outcome:
 
     def place_of(self, error: Exception | None, files: set[str]) -> tuple[str, int] | tuple[()]:
         """Returns the innermost line in `files` that raised an error; empty if not known."""
-        found: list[Place] = []
-        traceback = None if error is None else error.__traceback__
-        while traceback is not None:
-            found.append((traceback.tb_frame.f_code.co_filename, traceback.tb_lineno))
-            traceback = traceback.tb_next
+        frames = traceback.walk_tb(None if error is None else error.__traceback__)
+        found = [(frame.f_code.co_filename, line) for frame, line in frames]
         found += [(file, int(line)) for file, line in _FRAME.findall(str(error))]
         own = [place for place in found if place[0] in files]
         return own[-1] if own else ()

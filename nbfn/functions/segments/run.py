@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Mapping
 from typing import Any
 
@@ -350,9 +351,5 @@ def _is_plain() -> bool:
 def _line_of(error: BaseException, segment: Segment) -> int:
     """Returns the line of the segment that raised an error; 0 if it is not known."""
     code = None if segment.function is None else segment.function.python_function.__code__
-    traceback, line = error.__traceback__, 0
-    while traceback is not None:
-        if traceback.tb_frame.f_code is code:
-            line = traceback.tb_lineno
-        traceback = traceback.tb_next
-    return line
+    frames = traceback.walk_tb(error.__traceback__)
+    return next((line for frame, line in reversed([*frames]) if frame.f_code is code), 0)

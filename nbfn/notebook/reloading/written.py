@@ -9,15 +9,12 @@ https://github.com/ipython/ipython/issues/15359).
 from __future__ import annotations
 
 import ast
-import inspect
-import sys
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator
 from types import CodeType, FunctionType
 
-_KEEPS_INDENTATION = sys.version_info < (3, 13)
-"""Whether the docstring in code keeps the indentation of the source."""
+from nbfn.state.bytecode.digest import digest
 
 
 class FileFunctions:
@@ -33,16 +30,21 @@ class FileFunctions:
     """
 
     def __init__(self, text: str, file: str) -> None:
-        self._by_name: dict[str, list[tuple[CodeType, tuple[CodeType, ...]]]] = defaultdict(list)
+        self._by_digest: dict[str, list[CodeType]] = defaultdict(list)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the import has already warned
             tree = ast.parse(text, file)
             code = compile(tree, file, "exec", dont_inherit=True)
-            # Autoreload compiles the `ast.unparse` of one function: without `__future__` imports,
-            # and without knowledge of imported modules, which changes the bytecode of calls.
-            alone = compile(ast.unparse(_NoImports().visit(tree)), file, "exec", dont_inherit=True)
-        for own, other in _pairs(code, alone):
-            self._by_name[own.co_name].append((own, (_bare(own), _bare(other))))
+            # Autoreload compiles the `ast.unparse` of one function: without imports, knowledge of
+            # which changes the bytecode of calls, and for a new one with its own `__future__`.
+            alone = ast.unparse(_NoImports().visit(tree))
+            forms = [
+                compile(alone, file, "exec", flags, dont_inherit=True)
+                for flags in (0, annotations.compiler_flag)
+            ]
+        for own, other in (pair for form in forms for pair in _pairs(code, form)):
+            for each in {digest(own), digest(other)}:
+                self._by_digest[each].append(own)
 
     def restore_code(self, function: FunctionType) -> bool:
         """Replaces a function's code by the file's code for it, if equivalent.
@@ -51,10 +53,8 @@ class FileFunctions:
             Whether the file has equivalent code.
         """
         code = function.__code__
-        known = self._by_name.get(code.co_name)
-        bare = _bare(code) if known else code
-        found = [own for own, forms in known or () if bare in forms]
-        if found and not any(_is_same_place(own, code) for own in found):
+        found = self._by_digest.get(digest(code), [])
+        if found and _place(code) not in map(_place, found):
             named = [own for own in found if own.co_qualname == function.__qualname__]
             function.__code__ = (named or found)[0]
         return bool(found)
@@ -81,26 +81,5 @@ def _pairs(left: CodeType, right: CodeType) -> Iterator[tuple[CodeType, CodeType
         yield from _pairs(*pair)
 
 
-def _bare(code: CodeType) -> CodeType:
-    """Removes everything from code that depends on its place in the file."""
-    constants = [_bare(each) if isinstance(each, CodeType) else each for each in code.co_consts]
-    is_named = not code.co_name.startswith("<")
-    if _KEEPS_INDENTATION and is_named and constants and isinstance(constants[0], str):
-        # Autoreload changes the indentation of methods.
-        constants[0] = inspect.cleandoc(constants[0])
-    return code.replace(
-        co_filename="",
-        co_firstlineno=1,
-        co_linetable=b"",
-        co_qualname=code.co_name,
-        co_flags=code.co_flags & ~annotations.compiler_flag,
-        co_consts=tuple(constants),
-    )
-
-
-def _is_same_place(left: CodeType, right: CodeType) -> bool:
-    return (
-        left.co_filename == right.co_filename
-        and left.co_firstlineno == right.co_firstlineno
-        and left.co_linetable == right.co_linetable
-    )
+def _place(code: CodeType) -> tuple[str, int, bytes]:
+    return code.co_filename, code.co_firstlineno, code.co_linetable

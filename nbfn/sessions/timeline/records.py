@@ -22,7 +22,6 @@ def record_of(kind: type[_Record], source: Any, **given: Any) -> _Record:
 def run_record(run: TimelineRun) -> protocol.RunRecord:
     """Returns the row of a run."""
     cell = protocol.Cell(id=run.cell.id, execution_count=run.cell.execution_count)
-    devices = {name: [held, peak] for name, (held, peak) in (run.devices or {}).items()} or None
-    row = record_of(protocol.RunRecord, run, cell=cell, running=run.is_running, devices=devices)
+    row = record_of(protocol.RunRecord, run, cell=cell)
     seconds = {name: round(value, _DIGITS) for name, value in row if isinstance(value, float)}
     return row.model_copy(update=seconds)

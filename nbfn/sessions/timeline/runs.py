@@ -38,11 +38,10 @@ Ending = Literal["done", "failed", "interrupted"]
 class TimelineRun:
     """A run of a cell, or several successive runs merged, with the fields of `protocol.RunRecord`.
 
-    Three fields differ. `running` is the time in calls of recorded functions. `sampled` is the
-    additional time in graphs of other functions, found by sampling ten times a second. `is_running`
-    is true while the run goes on. `elsewhere` is not part of `seconds`. `calls` and `traces` count
-    all threads; `calls` counts outermost calls only, and no hits of functions that are not watched.
-    `copied_nbytes` counts copies of known size. `devices` has those that TensorFlow counts.
+    `sampled`, a part of `graph`, is the time in graphs of functions that are not recorded, found by
+    sampling ten times a second. `calls` and `traces` count all threads; `calls` counts outermost
+    calls only, and no hits of functions that are not watched. `copied_nbytes` counts copies of
+    known size. `devices` has those that TensorFlow counts.
     """
 
     id: str
@@ -53,7 +52,7 @@ class TimelineRun:
     end: float
     seconds: float
     tracing: float
-    running: float
+    graph: float
     sampled: float
     elsewhere: float
     calls: int
@@ -65,24 +64,14 @@ class TimelineRun:
     longest: float = 0.0
     failed: int = 0
     interrupted: int = 0
-    is_running: bool = False
+    running: bool = False
     segments: str | None = None
     memory: int | None = None
     devices: dict[str, tuple[int, int]] | None = None
 
-    @property
-    def graph(self) -> float:
-        """Seconds in graphs."""
-        return self.running + self.sampled
-
-    @property
-    def python(self) -> float:
-        """Seconds in neither tracing nor graphs."""
-        return max(self.seconds - self.tracing - self.graph, 0.0)
-
 
 _ADDED = (
-    *("seconds", "tracing", "running", "sampled", "elsewhere", "calls", "traces"),
+    *("seconds", "tracing", "graph", "sampled", "elsewhere", "calls", "traces"),
     *("watched", "copies", "copied_nbytes", "runs", "failed", "interrupted"),
 )
 
@@ -97,7 +86,7 @@ def together(first: TimelineRun, then: TimelineRun) -> TimelineRun:
         last=then.last,
         time=first.time,
         end=then.end,
-        is_running=then.is_running,
+        running=then.running,
         segments=None,
         memory=max(filter(None, (first.memory, then.memory)), default=None),
         devices=_most(first.devices, then.devices),
@@ -162,6 +151,7 @@ class _Meter:
             tracing, running = max(tracing, self._seen["trace"]), max(running, self._seen["run"])
         tracing = min(tracing, seconds)
         running = min(running, seconds - tracing)
+        sampled = min(self._seen["unnoted"], seconds - tracing - running)
         return TimelineRun(
             id=self._id,
             cell=self._cell,
@@ -171,8 +161,8 @@ class _Meter:
             end=self._time + seconds,
             seconds=seconds,
             tracing=tracing,
-            running=running,
-            sampled=min(self._seen["unnoted"], seconds - tracing - running),
+            graph=running + sampled,
+            sampled=sampled,
             elsewhere=others.running + others.tracing,
             calls=every.calls,
             traces=every.traces,
@@ -182,7 +172,7 @@ class _Meter:
             longest=seconds,
             failed=ending == "failed",
             interrupted=ending == "interrupted",
-            is_running=ending is None,
+            running=ending is None,
             segments=segments,
             memory=process_memory(),
             # The devices of an unfinished run are omitted: it is read on a thread that must not
