@@ -190,9 +190,9 @@ def label_of(each: Any) -> str:
 
 
 def _notebooks_name(each: Any, called: Mapping[int, str]) -> str | None:
-    owner = called.get(id(getattr(each, "owner", None)))
-    if owner is not None:
-        return f"{owner}.{each.recorder.name.rpartition('.')[2]}"
+    owner = getattr(each, "owner", None)
+    if owner is not None and id(owner) in called:
+        return f"{called[id(owner)]}.{each.recorder.name.rpartition('.')[2]}"
     return called.get(id(each)) or called.get(id(getattr(each, "function", None)))
 
 
