@@ -28,7 +28,7 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
-from tests.harness import forked_kernels
+from tests.harness import forked_kernels, notebooks
 from tests.programs.wheel import without_node
 
 ROOT = Path(__file__).parents[2]
@@ -240,23 +240,7 @@ class Lab:
 
     def write(self, name: str, *cells: str, kernel: str = "python3") -> None:
         """Writes a notebook; its cells have the ids cell-0, cell-1, and so on."""
-        document = {
-            "cells": [
-                {
-                    "cell_type": "code",
-                    "id": f"cell-{number}",
-                    "metadata": {},
-                    "outputs": [],
-                    "execution_count": None,
-                    "source": source,
-                }
-                for number, source in enumerate(cells)
-            ],
-            "metadata": {"kernelspec": {"name": kernel, "display_name": "Python 3"}},
-            "nbformat": 4,
-            "nbformat_minor": 5,
-        }
-        (self.server.notebooks / name).write_text(json.dumps(document))
+        notebooks.write(self.server.notebooks / name, *cells, kernel=kernel)
 
     def open(self, name: str, *cells: str, kernel: str = "python3") -> None:
         """Opens a notebook of these cells, alone, with the panel beside it.

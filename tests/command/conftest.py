@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,25 +65,3 @@ def run(folder: Path, *arguments: str, path: str = "", may_fork: bool = True) ->
         if process.poll() is None:
             process.send_signal(signal.SIGKILL)
     return Ended(process.returncode, out, err)
-
-
-def write(path: Path, *cells: str, kernel: str | None = None, tags: Sequence[str] = ()) -> Path:
-    """Writes a notebook; the tags are its last cell's."""
-    document = {
-        "cells": [
-            {
-                "cell_type": "code",
-                "id": f"cell-{number}",
-                "metadata": {"tags": list(tags)} if number == len(cells) else {},
-                "outputs": [],
-                "execution_count": None,
-                "source": source,
-            }
-            for number, source in enumerate(cells, 1)
-        ],
-        "metadata": {"kernelspec": {"name": kernel, "display_name": ""}} if kernel else {},
-        "nbformat": 4,
-        "nbformat_minor": 5,
-    }
-    path.write_text(json.dumps(document, indent=3))
-    return path

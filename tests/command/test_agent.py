@@ -8,25 +8,19 @@ from collections.abc import Iterator
 import pytest
 import tensorflow as tf
 from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
 
 import nbfn
 from nbfn.command.agent import Agent
 from nbfn.command.known import Known
-from nbfn.notebook.extension import unload
 from nbfn.protocol import PROTOCOL
 from nbfn.site import current_cell
+from tests.harness.shells import bare_shell
 
 
 @pytest.fixture
 def shell() -> Iterator[InteractiveShell]:
-    InteractiveShell.clear_instance()
-    made = InteractiveShell.instance(
-        config=Config({"HistoryManager": {"enabled": False}}), user_ns={"__name__": "__main__"}
-    )
-    yield made
-    unload(made)
-    InteractiveShell.clear_instance()
+    with bare_shell() as made:
+        yield made
 
 
 def test_loading_nbfn_beside_the_cells_is_no_cell_and_leaves_no_name(

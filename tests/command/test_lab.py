@@ -9,7 +9,8 @@ import time
 import urllib.request
 from pathlib import Path
 
-from tests.command.conftest import run, start, write
+from tests.command.conftest import run, start
+from tests.harness.notebooks import write
 
 
 def answer(url: str) -> str:

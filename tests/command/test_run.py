@@ -15,8 +15,9 @@ from nbfn import protocol
 from nbfn.command.main import main
 from nbfn.command.outcome import Exit
 from nbfn.documentation import page_of_cause
-from tests.command.conftest import PREAMBLE, Ended, run, start, write
+from tests.command.conftest import PREAMBLE, Ended, run, start
 from tests.harness.html import Page
+from tests.harness.notebooks import write
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals and process groups are POSIX's")
 

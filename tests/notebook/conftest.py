@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,9 +10,9 @@ from typing import Any
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
-from traitlets.config import Config
 
 from nbfn.functions.segments.times import SegmentTimes
+from tests.harness.shells import bare_shell
 from tests.programs.environments import HERE, OTHERS, Environment
 
 
@@ -44,16 +43,10 @@ class Ran:
 
 @pytest.fixture
 def shell() -> Iterator[InteractiveShell]:
-    InteractiveShell.clear_instance()
-    made = InteractiveShell.instance(
-        config=Config({"HistoryManager": {"enabled": False}}), user_ns={"__name__": "__main__"}
-    )
-    made.run_cell("%load_ext nbfn").raise_error()
-    made.run_cell("import tensorflow as tf").raise_error()
-    yield made
-    made.run_cell("%unload_ext nbfn").raise_error()
-    InteractiveShell.clear_instance()
-    atexit.unregister(made.atexit_operations)  # which keeps the shell, and collects all garbage
+    with bare_shell() as made:
+        made.run_cell("%load_ext nbfn").raise_error()
+        made.run_cell("import tensorflow as tf").raise_error()
+        yield made
 
 
 @pytest.fixture

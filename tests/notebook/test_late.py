@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import gc
 import importlib.abc
 import random
@@ -12,11 +11,11 @@ from typing import Any
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
 
 import nbfn
 from nbfn.sessions.feed import feed
 from tests.harness.messages import warns
+from tests.harness.shells import bare_shell
 
 MADE = """
 import keras
@@ -46,15 +45,9 @@ for n in (1, 2):
 @pytest.fixture
 def shell() -> Iterator[InteractiveShell]:
     """A shell without nbfn."""
-    InteractiveShell.clear_instance()
-    made = InteractiveShell.instance(
-        config=Config({"HistoryManager": {"enabled": False}}), user_ns={"__name__": "__main__"}
-    )
-    gc.collect()
-    yield made
-    made.run_cell("%unload_ext nbfn").raise_error()
-    InteractiveShell.clear_instance()
-    atexit.unregister(made.atexit_operations)
+    with bare_shell() as made:
+        gc.collect()
+        yield made
 
 
 def traces() -> dict[str, int]:

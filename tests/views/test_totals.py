@@ -10,12 +10,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 
 from nbfn import protocol
 from nbfn.text import count, duration
 from tests.command.conftest import run as run_command
+from tests.harness import notebooks
 from tests.harness.html import Page
 from tests.harness.kernel import Kernel, running_kernel
 
@@ -153,8 +153,7 @@ def test_text_panel_timeline_and_report_say_the_same(kernel, tmp_path) -> None:
 def run_of(cells: Sequence[str], folder: Path) -> dict[str, int]:
     """What the report of ``nbfn run`` counts, in its head and in its views."""
     folder.mkdir()
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(each) for each in cells])
-    nbformat.write(notebook, folder / "notebook.ipynb")
+    notebooks.write(folder / "notebook.ipynb", *cells)
     ended = run_command(folder, "run", "notebook.ipynb", "--report", "report.html")
     assert ended.code == 0, ended.err
     page = Page((folder / "report.html").read_text())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import itertools
 import random
 import re
@@ -17,7 +16,6 @@ import keras
 import numpy as np
 import tensorflow as tf
 from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
 
 from tests.functions.segments.comparing.capturing import Shown, captured
 from tests.functions.segments.comparing.descriptions import (
@@ -29,6 +27,7 @@ from tests.functions.segments.comparing.descriptions import (
     same_text,
 )
 from tests.functions.segments.corpus.story import Story
+from tests.harness.shells import bare_shell
 
 RUNS = 3
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -86,20 +85,14 @@ class Shell(InteractiveShell):  # type: ignore[misc]
 @contextmanager
 def fresh_shell() -> Iterator[Shell]:
     """A shell with nbfn, at the beginning of the random sequences and of the names of layers."""
-    Shell.clear_instance()
-    shell = Shell.instance(
-        config=Config({"HistoryManager": {"enabled": False}}), user_ns={"__name__": "__main__"}
-    )
-    shell.run_cell("%load_ext nbfn", store_history=True).raise_error()
-    keras.utils.clear_session(free_memory=False)
-    keras.utils.set_random_seed(1)
-    try:
-        yield shell
-    finally:
-        shell.run_cell("%unload_ext nbfn").raise_error()
-        Shell.clear_instance()
-        atexit.unregister(shell.atexit_operations)  # which keeps the shell
-        tf.config.run_functions_eagerly(False)
+    with bare_shell(Shell) as shell:
+        shell.run_cell("%load_ext nbfn", store_history=True).raise_error()
+        keras.utils.clear_session(free_memory=False)
+        keras.utils.set_random_seed(1)
+        try:
+            yield shell
+        finally:
+            tf.config.run_functions_eagerly(False)
 
 
 @contextmanager
