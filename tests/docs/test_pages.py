@@ -52,7 +52,7 @@ def test_the_example_in_the_readme_says_what_it_shows(shell, tmp_path) -> None:
     assert (tmp_path / "model" / "saved_model.pb").exists()
     predict = shell.user_ns["predict"]
     assert len(predict.traces) == 1
-    (comment,) = re.findall(r"# (`images`.*)…", block.text)
+    (comment,) = re.findall(r"^# (`images`.*)$", block.text, re.MULTILINE)
     assert comment in str(predict.retraces[-1])
 
 
