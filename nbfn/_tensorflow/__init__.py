@@ -48,8 +48,10 @@ from nbfn._tensorflow.graphs.capturing import (
     GraphCapture,
     graph_captures,
     operations_with_effects,
+    outputs_of,
     owned_variables,
     passed_on,
+    run_at_each_call,
     unused_operations,
 )
 from nbfn._tensorflow.graphs.checkpoints import saved_objects

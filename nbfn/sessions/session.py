@@ -331,14 +331,15 @@ class Session:
         Raises:
             SessionKeyError: If it leads to no variable.
         """
-        found = [
-            (name, variable)
-            for name, variable in self.variables.items()
-            if path == "" or name == path or name.startswith(f"{path}/")
-        ]
-        if path != "" and not found:
-            raise SessionKeyError(f"`{path}` ({type(self[path]).__name__}) holds no variable")
-        return statistics_of(found)
+        found = self.variables
+        if path:
+            root = path.partition("/")[0]  # alone: another name may be the first of what is below
+            leaves = named_leaves(each for each in self.named() if each[0] == root).items()
+            below = {id(each) for name, each in leaves if f"{name}/".startswith(f"{path}/")}
+            found = {name: each for name, each in found.items() if id(each) in below}
+            if not found:
+                raise SessionKeyError(f"`{path}` ({type(self[path]).__name__}) holds no variable")
+        return statistics_of(found.items())
 
     def tabulate(self, path: str, gradients: Iterable[tuple[Any, Any]] = ()) -> Model:
         """Returns a model as a tree: shapes, parameters, bytes, sharing, and changes by training.

@@ -134,6 +134,19 @@ def test_a_value_that_changes_back_finds_its_first_trace(space) -> None:
     assert f.last_trace is f.traces[0]
 
 
+def test_a_change_without_effect_makes_no_trace_after_a_gradient(space) -> None:
+    space |= {"nbfn": nbfn, "rate": 0.5}
+    exec("@nbfn.function\ndef g(x): return tf.sin(x) * (x if rate < 9.0 else 0.0)", space)
+    x = tf.constant(2.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = space["g"](x)
+    tape.gradient(y, x)
+    for space["rate"] in (1.0, 2.0):
+        space["g"](x)
+    assert len(space["g"].traces) == 1
+
+
 def test_closures_and_their_later_values() -> None:
     rate = 1.0
 

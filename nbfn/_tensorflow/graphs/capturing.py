@@ -46,6 +46,22 @@ def operations_with_effects(graph: Any) -> list[Any]:
     return list(getattr(graph, "control_outputs", ()))
 
 
+def run_at_each_call(operation: Any) -> None:
+    """Has a function run an operation at each call, besides what its outputs need."""
+    operation.graph.control_outputs.append(operation)
+
+
+def outputs_of(graph: Any) -> list[Any]:
+    """Returns the outputs of a function's graph; empty for other graphs.
+
+    Once a gradient was computed, TensorFlow appends what the gradient needs (2.21).
+    """
+    outputs = list(getattr(graph, "outputs", ()))
+    structure = getattr(graph, "structured_outputs", outputs)
+    flat = tf.nest.flatten(structure, expand_composites=True)
+    return outputs[: sum(each is not None for each in flat)]
+
+
 def unused_operations(results: Iterable[Any]) -> list[Any]:
     """Returns the operations of the current graph whose outputs are neither used nor results."""
     graph = tf.compat.v1.get_default_graph()

@@ -8,6 +8,8 @@ import weakref
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from nbfn._tensorflow.graphs.capturing import outputs_of
+
 _OF_NAMES = ("PartitionedCall-", "StatefulPartitionedCall-")
 """Prefixes of the names of call gradients, which TensorFlow numbers."""
 
@@ -56,10 +58,9 @@ def _form(graph: Any) -> Any:
     definition = graph.as_graph_def()
     functions = {each.signature.name: each for each in definition.library.function}
     numbers = {node.name: i for i, node in enumerate(definition.node)}
-    ends = [
-        [numbers.get(each.op.name) for each in tensors] for tensors in (graph.inputs, graph.outputs)
-    ]
-    indices = [each.value_index for each in graph.outputs]
+    outputs = outputs_of(graph)
+    ends = [[numbers.get(each.op.name) for each in some] for some in (graph.inputs, outputs)]
+    indices = [each.value_index for each in outputs]
     last = sorted(numbers[each.name] for each in graph.control_outputs)
     return ends, indices, last, _form_of_nodes(definition.node, numbers, functions, {})
 

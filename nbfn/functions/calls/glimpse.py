@@ -35,13 +35,14 @@ def glimpse(value: Any) -> str:
 
 
 def is_finite(value: Any) -> bool:
-    """Returns whether no tensor of a value is known to have NaN or infinity."""
+    """Returns whether no eager tensor of a value is known to have NaN or infinity."""
     if not tf.executing_eagerly():
         return True
     floats = (
         each
         for each in tf.nest.flatten(value)
         if isinstance(each, tf.Tensor | tf.Variable) and each.dtype in _FLOATS
+        if hasattr(each, "numpy")
     )
     return all(bool(tf.reduce_all(tf.math.is_finite(each))) for each in floats)
 

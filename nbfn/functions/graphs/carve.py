@@ -17,6 +17,7 @@ from nbfn import _tensorflow
 from nbfn.errors import NbfnError
 from nbfn.functions.graphs.elements import CarveError, element, tensor_of
 from nbfn.functions.graphs.subgraph import Cut, cut
+from nbfn.functions.recording.registry import delist
 
 if TYPE_CHECKING:
     from nbfn.functions.traced.traced_function import TracedFunction
@@ -144,7 +145,11 @@ def _function_of(body: _Body, feeds: Mapping[str, Any], name: str) -> TracedFunc
         options["experimental_attributes"] = _tensorflow.WITHOUT_CONTROL_DEPENDENCIES
     made = function(carved, **options)
     made.known_as = None
-    made.get_concrete_function()
+    try:
+        made.get_concrete_function()
+    except BaseException:
+        delist(made)  # nobody has it
+        raise
     return made
 
 

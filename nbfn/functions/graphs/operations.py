@@ -139,7 +139,7 @@ def graph_of_concrete(concrete: Any, captures: Sequence[str] = ()) -> Graph:
     return Graph(
         tuple(map(_operation, named.values())),
         tuple((t.op.name, _spec(t)) for t in given if id(t) not in known),
-        tuple((t.op.name, _spec(t)) for t in getattr(graph, "outputs", ())),
+        tuple((t.op.name, _spec(t)) for t in _tensorflow.outputs_of(graph)),
         tuple((t.op.name, name) for t, name in zip(captured, captures, strict=False)),
         _bodies(graph),
     )

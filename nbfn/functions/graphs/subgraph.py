@@ -11,6 +11,7 @@ import tensorflow as tf
 from nbfn import _tensorflow
 from nbfn.functions.graphs.elements import CarveError
 
+_COLOCATION = "_class"
 _PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})
 _SESSION_STATE = frozenset({"VarHandleOp", "VariableV2", "Variable", "TemporaryVariable"})
 _ONLY_READS = frozenset(
@@ -76,8 +77,13 @@ def cut(
 
 
 def _returning(graph: tf.Graph) -> Collection[str]:
-    """Returns the operations whose control inputs only order all effects before the return."""
-    return {tensor.op.name for tensor in getattr(graph, "outputs", ())}
+    """Returns the operations whose control inputs only order all effects before the return.
+
+    TensorFlow 1.x code has only the control inputs that it asks for.
+    """
+    effects = {operation.name for operation in _tensorflow.operations_with_effects(graph)}
+    outputs = {tensor.op for tensor in _tensorflow.outputs_of(graph)}
+    return {each.name for each in outputs if effects >= {op.name for op in each.control_inputs}}
 
 
 class _Walk:
@@ -143,7 +149,7 @@ def _definition(graph: tf.Graph, operations: Mapping[str, Any]) -> Any:
         if node.name in operations:
             copy = definition.node.add()
             copy.CopyFrom(node)
-            _keep_inputs(copy, operations)
+            _keep_references(copy, operations)
     called = _tensorflow.reached(definition.node, whole.library)
     definition.library.function.extend(called.values())
     definition.library.gradient.extend(
@@ -152,8 +158,13 @@ def _definition(graph: tf.Graph, operations: Mapping[str, Any]) -> Any:
     return definition
 
 
-def _keep_inputs(node: Any, operations: Mapping[str, Any]) -> None:
-    """Removes control inputs from operations that are left out."""
+def _keep_references(node: Any, operations: Mapping[str, Any]) -> None:
+    """Removes control inputs from, and colocations with, operations that are left out."""
     kept = [name for name in node.input if name[0] != "^" or name[1:] in operations]
     del node.input[:]
     node.input.extend(kept)
+    if _COLOCATION in node.attr:
+        places = node.attr[_COLOCATION].list.s
+        there = [each for each in places if each.decode().removeprefix("loc:@") in operations]
+        del places[:]
+        places.extend(there)

@@ -37,7 +37,8 @@ def wrap_function(
 
     Unlike `nbfn.function` it traces exactly once, provides collections and
     ``tf.compat.v1.get_variable``, keeps the variables that the code creates alive, and adds no
-    control dependencies: an operation runs only if an output needs it.
+    control dependencies: an operation runs only if an output needs it, or if it is returned itself,
+    as ``sess.run(train_op)`` runs it; it gives None.
 
     RFC "Functions, not Sessions", section "Transitioning from 1.x".
 
@@ -155,11 +156,19 @@ class WrappedFunction(RecordView, tf.Module):  # type: ignore[misc]
         return f"<nbfn.wrap_function {self.label}{self.parameters}: {numbers}>"
 
 
+def _fetched(value: Any) -> Any:
+    """Returns a tensor that the code returns; None for an operation, which each call runs."""
+    if not isinstance(value, tf.Operation):
+        return value
+    _tensorflow.run_at_each_call(value)
+    return None
+
+
 def _wrap(func: Callable[..., Any], given: Given) -> Any:
     """Calls TensorFlow's ``wrap_function``, without keeping the Python function alive."""
     once = [func]
 
     def traced(*tensors: Any) -> Any:
-        return once.pop()(*given.arguments(tensors))
+        return tf.nest.map_structure(_fetched, once.pop()(*given.arguments(tensors)))
 
     return tf.compat.v1.wrap_function(traced, given.specs)

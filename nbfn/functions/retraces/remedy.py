@@ -13,7 +13,7 @@ from nbfn.text import MAX_CAUSES, count, join
 
 _MAX_SENTENCES = 2
 _OF_ARGUMENTS = frozenset({"shape", "rank", "dtype", "structure", "python_type"})
-_RELAXED = ("shape", "rank")
+SIZES = ("shape", "rank")
 """Differences that one trace can serve after `relax`."""
 
 
@@ -193,7 +193,7 @@ def _advice(cause: Cause) -> str | None:
 def _can_relax(cause: Cause) -> bool:
     if cause.code in ("python_value", "python_type"):
         return cause.kind == "number"
-    return cause.code in _RELAXED
+    return cause.code in SIZES
 
 
 def _relaxing(causes: Sequence[Cause]) -> str:

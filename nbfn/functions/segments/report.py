@@ -91,15 +91,24 @@ def _with_inner(statement: Statement | None) -> Iterator[Statement]:
                 yield from _with_inner(each)
 
 
+def _around(statement: Statement, plan: Plan) -> list[Segment]:
+    """Returns the segments with a block that has the statement, such as that of a ``with``."""
+    return [
+        segment
+        for segment in plan.segments.values()
+        if any(statement in _with_inner(each) for each in segment.statements)
+    ]
+
+
 def _reason(statement: Statement, plan: Plan) -> str:
     if statement.reason is not None:
         return statement.reason
-    for segment in plan.segments.values():
-        if statement in segment.statements:
-            if segment.reason is not None:
-                return segment.reason
-            if segment.times.misses_too_often():
-                return "needs a new trace at each run"
-            if segment.times.runs:
-                return "is too short for a graph to be faster"
+    segments = [each for each in plan.segments.values() if statement in each.statements]
+    for segment in segments or _around(statement, plan):
+        if segment.reason is not None:
+            return segment.reason
+        if segment.times.misses_too_often():
+            return "needs a new trace at each run"
+        if segment.times.runs:
+            return "is too short for a graph to be faster"
     return "runs eagerly, because of its stance" if plan.is_eager else "has not run"

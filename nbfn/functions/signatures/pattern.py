@@ -118,10 +118,10 @@ class Pattern:
     items: tuple[Any, ...]
 
     def by_value(self, function: Any) -> frozenset[str]:
-        """Returns the parameters that are declared as `TRACE_ON_NEW_VALUE`."""
+        """Returns the parameters of which each value has a trace of its own."""
         names = _tensorflow.parameter_names(function)
         pairs = zip(names, self.items, strict=False)
-        return frozenset(name for name, item in pairs if item is TRACE_ON_NEW_VALUE)
+        return frozenset(name for name, item in pairs if isinstance(item, _Marker))
 
     def match(self, function: Any, args: Any, kwargs: Any) -> tuple[Any, Any, dict[str, Any]]:
         """Matches a call.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from nbfn.functions.recording.eviction import evict
 from nbfn.functions.recording.recorded import Recorded
 from nbfn.functions.retraces.explain import differences
+from nbfn.functions.retraces.remedy import SIZES, is_declared
 from nbfn.functions.signatures.cover import (
     Cover,
     RelaxError,
@@ -45,7 +46,7 @@ def relax(function: Recorded) -> Trace:
     usable = _usable(function)
     general = cover(usable)
     covered = [trace for trace in function.traces if trace.number in general.numbers]
-    if len(usable) == 1:
+    if len(_serving(function)) == 1:
         usable[0].relaxed_at = usable[0].hits
         return usable[0]
     # Traces for other states of one signature: a new one would not serve these states either.
@@ -100,8 +101,22 @@ def renew(function: Recorded) -> tuple[Trace, ...]:
     return tuple(made)
 
 
-def _usable(function: Recorded) -> list[Trace]:
+def _serving(function: Recorded) -> list[Trace]:
     return [trace for trace in function.traces if trace.serves_calls]
+
+
+def _usable(function: Recorded) -> list[Trace]:
+    """Returns the traces for the newest values of arguments that are declared by value."""
+    serving = _serving(function)
+    by_value = function.recorder.by_value
+    return [
+        each
+        for each in serving
+        if not any(
+            is_declared(cause, by_value) and cause.code not in SIZES
+            for cause in differences(serving[-1].key, each.key)
+        )
+    ]
 
 
 def _trace(function: Recorded, general: Cover, reason: Cause) -> tuple[Any, Cover]:

@@ -43,6 +43,7 @@ from nbfn.functions.signatures import relaxing
 from nbfn.functions.signatures.cover import Cover
 from nbfn.functions.signatures.misfit import clearer_error
 from nbfn.functions.signatures.pattern import (
+    Pattern,
     SignatureError,
     long_form,
     pattern_of_call,
@@ -116,7 +117,6 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         self.converts: tuple[Cover, ...] = ()
         self._owner = None
         self._settings = options
-        self._pattern = options.pattern
         own = weakref.ref(self)
         self.recorder = Recorder(
             str(self.__dict__.get("_name", "function")),
@@ -142,8 +142,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         self.recorder.reference_expression = lambda: (
             None if (me := own()) is None else me.reference_expression()
         )
-        if self._pattern is not None:
-            self.recorder.by_value = self._pattern.by_value(self)
+        self._declare(options.pattern)
         self.recorder.on_cache_change = self._dispatch.invalidate
         self._observed = _tensorflow.observe(self, self.recorder)
         self._descriptor_cache: ByIdentity[Any] = ByIdentity()
@@ -318,8 +317,9 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             if call.added and call.trace is not None and call.trace.context is not None:
                 self._states[call.trace.context.state] = None if host is self else host
             self._after_call(call)
-            if self._settings.infer_signature_from_first_call and call.trace is not None:
-                self._pattern = self._pattern or pattern_of_call(self, args, kwargs)
+            infers = self._settings.infer_signature_from_first_call and self._pattern is None
+            if infers and call.trace is not None:
+                self._declare(pattern_of_call(self, args, kwargs))
 
     def _after_call(self, call: Call) -> None:
         """Gives warnings that are due; evicts unusable traces and those beyond the limit."""
@@ -402,6 +402,12 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             return _tensorflow.look_up(host, args, kwargs)
         except TypeError:  # the call itself raises
             return None
+
+    def _declare(self, pattern: Pattern | None) -> None:
+        """Has calls match a pattern from now on."""
+        self._pattern = pattern
+        if pattern is not None:
+            self.recorder.by_value = pattern.by_value(self)
 
     def _call_matched(self, host: Any, args: Any, kwargs: Any) -> Any:
         """Makes a call whose arguments must match a pattern."""

@@ -248,12 +248,16 @@ class _Tree:
             below += self.rows(part, (*path, name))
             held |= self._parts[id(part)][1]
         own: list[tuple[Row, tf.Variable | None]] = []
+        # Keras freezes its variables, not TensorFlow's in them.
+        weights = value.weights if kinds.is_layer(value) else ()
+        frozen = {id(each.value) for each in weights if not each.trainable}
         for name, leaf in named_leaves(others).items():
             if isinstance(leaf, tf.Variable) and id(leaf) not in held:
                 held[id(leaf)] = leaf
                 collection = "params" if leaf.trainable else "state"
                 row = variable_row((*path, *name.split("/")), collection, leaf, self._variables)
-                own.append((replace(row, depth=depth + 1), leaf))
+                trainable = row.trainable and id(leaf) not in frozen
+                own.append((replace(row, depth=depth + 1, trainable=trainable), leaf))
         takes, gives = _shapes(value)
         nbytes = total_bytes(held.values())
         row = Row(path, "module", label, nbytes=nbytes, takes=takes, gives=gives, depth=depth)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ import tensorflow as tf
 
 import nbfn
 from nbfn.functions.graphs.carve import CarveError, carve
+from nbfn.functions.recording.registry import live_functions
 from tests.harness.messages import raises
 
 
@@ -307,3 +309,27 @@ def test_a_session_variable_is_refused_and_its_read_may_be_fed() -> None:
     with raises(CarveError):
         carve(graph, x, y)
     assert carve(graph, [x, read], y)(2.0, 3.0).numpy() == 6.0
+
+
+def test_what_cannot_be_made_is_not_listed() -> None:
+    trace = trace_of(lambda x: x * 2.0, tf.constant(1.0))
+    before = live_functions()
+    with mock.patch("tensorflow.graph_util.import_graph_def", side_effect=ValueError):
+        with pytest.raises(ValueError):
+            trace.carve("x", "mul")
+    assert live_functions() == before
+
+
+@pytest.mark.parametrize("prune", [False, True])
+def test_training_of_tensorflow_1_is_carved_with_its_order(prune: bool) -> None:
+    v1 = tf.compat.v1
+
+    def train(x):
+        w = v1.get_variable("w", [], initializer=v1.ones_initializer())
+        step = v1.train.GradientDescentOptimizer(0.5).minimize(w * x)
+        with tf.control_dependencies([step]):
+            return tf.identity(w * x, name="after")
+
+    wrapped = nbfn.wrap_function(train, (tf.float32, []))
+    assert wrapped.carve("x", "after", prune)(1.0).numpy() == 0.5
+    assert wrapped.variables[0].numpy() == 0.5

@@ -52,6 +52,17 @@ def test_inputs_outputs_and_captures(made) -> None:
     assert [name for _, name in graph.captures] == ["weights"]
 
 
+def test_what_a_gradient_needs_is_no_output() -> None:
+    made = nbfn.function(lambda x: tf.sin(x) * x)
+    x = tf.Variable(2.0)
+    with tf.GradientTape() as tape:
+        y = made(x)
+    tape.gradient(y, x)
+    concrete = made.traces[0].concrete_function
+    assert len(concrete.graph.outputs) > 1
+    assert len(graph_of(concrete).outputs) == 1
+
+
 def test_bodies_of_loops_and_of_branches_in_them(made) -> None:
     _, graph = made
     (loop,) = [each for each in graph.operations if each.type.endswith("While")]

@@ -213,6 +213,21 @@ def test_a_wrong_structure_and_a_changed_value_are_named() -> None:
         nbfn.wrap_function(3, SCALAR)
 
 
+def test_an_operation_that_is_returned_runs_and_gives_none() -> None:
+    v1 = tf.compat.v1
+
+    def train(x):
+        w = v1.get_variable("w", [], initializer=v1.ones_initializer())
+        return v1.train.GradientDescentOptimizer(0.5).minimize(w * x), {"loss": w * x}
+
+    wrapped = nbfn.wrap_function(train, (tf.float32, []))
+    for left in (0.5, 0.0):
+        result, losses = wrapped(1.0)
+        assert result is None
+        assert wrapped.variables[0].numpy() == left
+    assert losses["loss"].dtype == tf.float32
+
+
 def test_it_does_not_keep_the_python_function_alive() -> None:
     def body(x):
         return x + 1.0

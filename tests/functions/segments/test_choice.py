@@ -45,6 +45,12 @@ def test_what_is_short_is_not_traced(notebook, shell, clock) -> None:
     assert shell.user_ns["all_of_it"].hits == 1, "the whole cell is asked for"
 
 
+def test_lines_within_a_short_statement_are_as_short(notebook, shell, clock) -> None:
+    clock["python"] = CALL / 2
+    notebook("%%tf_function step\nwith tf.name_scope('a'):\n    y = helper(x)\nprint(y)")
+    assert shell.user_ns["step"].lines[3] == "is too short for a graph to be faster"
+
+
 def test_a_first_run_is_a_measure_only_if_it_is_long(notebook, shell, clock) -> None:
     clock["python"] = COLD / 2
     notebook(CELL)

@@ -108,6 +108,18 @@ def test_whole_numbers_and_then_others() -> None:
     assert len(power.retraces) == made
 
 
+def test_values_that_the_signature_declares_are_not_relaxed() -> None:
+    double = nbfn.function(
+        lambda x, n: x * n, input_signature=[(nbfn.TRACE_ON_NEW_VALUE, None), nbfn.PYTHON_VALUE]
+    )
+    for n in (2.0, 3.0):
+        double(tf.ones([2]), n)
+    assert double.retraces[-1].remedy is None
+    with raises(RelaxError):
+        double.relax()
+    assert double(tf.ones([2]), 4.0)[0] == 4.0
+
+
 def test_traces_that_differ_in_state_only_are_not_relaxed() -> None:
     space: dict[str, Any] = {"nbfn": nbfn, "rate": 0.5, "__name__": "__main__"}
     exec("f = nbfn.function(lambda x: x * rate)", space)

@@ -276,7 +276,7 @@ def test_five_retraces_in_ten_calls(reported: Any) -> None:
         assert list(reported) == []
         f(tf.ones([size]))
     (text,) = reported
-    assert "has retraced 5 times in 6 calls; 5 of them share a cause: `x`: shape was" in text
+    assert "has retraced 5 times in 6 calls; all share a cause: `x`: shape was" in text
     for size in range(6, 12):
         f(tf.ones([size]))
     assert len(list(reported)) == 1

@@ -38,6 +38,7 @@ def test_a_result_that_is_not_finite_leads_to_numerics(step, run) -> None:
         assert line in run("step(x)").text
     run("watched = nbfn.watch(tf.function(lambda x: 1.0 / x))")
     assert "find where it comes from: %tf_numerics watched(x - 1.0)" in run("watched(x - 1.0)").text
+    assert "Warning" not in run("step.traces[0].graph.get_tensor_by_name('Identity:0')").text
     for code in (
         "step(x + 1.0)",
         "y = step(x)",

@@ -76,6 +76,8 @@ def test_a_session_looks_below_a_path() -> None:
         "model/hidden/bias",
     ]
     assert [each.name for each in session.statistics("rate")] == ["rate"]
+    both = Session({"hidden": model["hidden"], "model": model})
+    assert [each.name for each in both.statistics("model/hidden/bias")] == ["hidden/bias"]
     with raises(SessionKeyError):
         session.statistics("model/out")
     with raises(SessionKeyError):
