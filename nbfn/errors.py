@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import traceback
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 TENSORFLOW = "tensorflow>=2.19"
 """The required version of TensorFlow, as a pip requirement."""
@@ -97,3 +97,18 @@ def report_failure(what: str, error: Exception) -> None:
     if what not in _reported:
         _reported.add(what)
         warnings.warn(f"nbfn {what}: {error!r}", NbfnWarning, stacklevel=3)
+
+
+class reporting:  # noqa: N801  (used like a function)
+    """A block whose failure ends the block only, and is reported by `report_failure`."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: Any, error: BaseException | None, __: Any) -> bool:
+        if isinstance(error, Exception):
+            report_failure(self._what, error)
+        return isinstance(error, Exception)

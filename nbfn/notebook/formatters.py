@@ -6,7 +6,7 @@ from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
-from nbfn.errors import report_failure
+from nbfn.errors import reporting
 
 _SHOWN = (
     ("nbfn.functions.traced.traced_function", "TracedFunction"),
@@ -74,9 +74,8 @@ def forget(formatter: Any, module: str, name: str) -> None:
 def _format(value: Any) -> Any:
     from nbfn import views
 
-    try:
+    # A failing view must not fail the cell.
+    with reporting(f"could not show a {type(value).__name__}, and shows its text"):
         data = views.bundle_of(value)
         return data, views.metadata_of(data)
-    except Exception as error:  # a failing view must not fail the cell
-        report_failure(f"could not show a {type(value).__name__}, and shows its text", error)
-        return {}
+    return {}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from IPython.core.interactiveshell import InteractiveShell
 
 from nbfn.code import unnoticed
-from nbfn.errors import NbfnWarning, report_failure
+from nbfn.errors import NbfnWarning, reporting
 from nbfn.notebook.displays import Displays
 from nbfn.notebook.frames import line_in_cell
 from nbfn.notebook.not_finite import offer_numerics
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 _AFTER_A_MESSAGE = 0.1
 """Seconds until the kernel has sent its idle status for a page's message."""
+_UNTIMED = "could not record when a cell ran"
 _LOADING = object()
 """Marks the cell that loads nbfn, whose start no hook reported."""
 
@@ -112,7 +113,8 @@ class Hooks:
         self._entered.append(info)
         self._discover()
         if is_outermost:
-            _note(runs.begin, current_cell())
+            with reporting(_UNTIMED):
+                runs.begin(Cell(cell_id, count))
         self._ticker.start()
 
     def _discover(self) -> None:
@@ -133,10 +135,8 @@ class Hooks:
         observe_transformations()
         feed().environment.read_shown = self._read_shown
         find_cells_that_set_names_by(cells.cell_that_set)
-        try:
+        with reporting("could not look at the functions that were there before"):
             Session(self._shell.user_ns).discover()
-        except Exception as error:
-            report_failure("could not look at the functions that were there before", error)
         self._look()
 
     def heard(self) -> None:
@@ -193,12 +193,14 @@ class Hooks:
             self._note_state(result.info, "note")
             if not self._entered:
                 self._warn_of_devices(result.info)
-                self._offer_numerics(result)
+                with reporting("could not look at the result of a cell"):
+                    offer_numerics(self._shell, result)
         finally:
             leave_cell()
             try:
                 if not self._entered:
-                    _note(runs.end, _ending(result))
+                    with reporting(_UNTIMED):
+                        runs.end(_ending(result))
                 self._update_environment()
                 self._ended()
             finally:
@@ -233,11 +235,9 @@ class Hooks:
 
         lines = source.split("\n")
         body = "\n".join("" if line.startswith("%%") else line for line in lines)
-        try:
+        with reporting("could not record what a cell reads"):
             note = getattr(cells, moment)
             note(cell, self._shell.transform_cell(body), self._shell.user_ns)
-        except Exception as error:
-            report_failure("could not record what a cell reads", error)
 
     def _warn_of_devices(self, info: Any) -> None:
         """Warns of devices that the cell asked for and that do not exist."""
@@ -246,19 +246,11 @@ class Hooks:
             return
         from nbfn.functions.traced.missing_devices import warn_of_entered_devices
 
-        try:
-            warn_of_entered_devices(source)
-        except NbfnWarning as error:  # the user's filters make warnings errors: the cell has ended
-            sys.stderr.write(f"{error}\n")
-        except Exception as error:
-            report_failure("could not look at the devices that a cell asked for", error)
-
-    def _offer_numerics(self, result: Any) -> None:
-        """Shows how to find where a result that is not finite comes from."""
-        try:
-            offer_numerics(self._shell, result)
-        except Exception as error:
-            report_failure("could not look at the result of a cell", error)
+        with reporting("could not look at the devices that a cell asked for"):
+            try:
+                warn_of_entered_devices(source)
+            except NbfnWarning as error:  # by the user's filters, and the cell has ended
+                sys.stderr.write(f"{error}\n")
 
     def _update_environment(self) -> None:
         """Updates the feed's devices and models, once TensorFlow is imported.
@@ -270,10 +262,8 @@ class Hooks:
         from nbfn.sessions.environment import update_environment
         from nbfn.sessions.session import Session
 
-        try:
+        with reporting("could not look at the models and devices"):
             update_environment(Session(self._shell.user_ns).named())
-        except Exception as error:
-            report_failure("could not look at the models and devices", error)
 
     def _read_shown(self) -> None:
         """Schedules a read of values and objects on the main thread, between cells."""
@@ -288,19 +278,9 @@ class Hooks:
         from nbfn.sessions.feed import feed
         from nbfn.sessions.session import Session
 
-        try:
+        with reporting("could not read what a page shows"):
             update_shown(Session(self._shell.user_ns).named())
             feed().flush()
-        except Exception as error:
-            report_failure("could not read what a page shows", error)
-
-
-def _note(note: Callable[[Any], None], what: Any) -> None:
-    """Records something about the run of a cell; failures are only reported."""
-    try:
-        note(what)
-    except Exception as error:
-        report_failure("could not record when a cell ran", error)
 
 
 def _ending(result: Any) -> Ending:

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
-from nbfn.errors import report_failure
+from nbfn.errors import reporting
 
 if TYPE_CHECKING:
     from nbfn.protocol import WorkRecord
@@ -60,7 +60,7 @@ class Ticker:
 
     def _tick(self, look: Callable[[], dict[str, WorkRecord]], *, marks: bool) -> None:
         """Shows running work, and flushes the feed, which exists once a view was opened."""
-        try:
+        with reporting("could not bring its views up to date, and will try again"):
             work = look()
             self._show(work.values())
             # While another thread imports the module, it exists without `feed`.
@@ -70,5 +70,3 @@ class Ticker:
                 feed().flush()
                 if marks:
                     feed().mark()
-        except Exception as error:
-            report_failure("could not bring its views up to date, and will try again", error)

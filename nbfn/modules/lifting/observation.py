@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn.code import PLAIN, plain_function
-from nbfn.errors import report_failure
+from nbfn.errors import reporting
 from nbfn.modules.lifecycle.fields import is_module
 from nbfn.modules.lifting.axes import flatten, is_array
 from nbfn.modules.variables.tree import as_tensor
@@ -48,10 +48,8 @@ observers: list[Callable[[TransformationCall], None]] = []
 def notify(observation: TransformationCall) -> None:
     """Notifies the observers of a call; their failures are only reported."""
     for observer in observers:
-        try:
+        with reporting(f"could not record a call of {observation.label}"):
             observer(observation)
-        except Exception as error:
-            report_failure(f"could not record a call of {observation.label}", error)
 
 
 def owner_of(function: Callable[..., Any], module: Any) -> str:

@@ -15,7 +15,7 @@ from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 
-from nbfn.errors import NbfnError, report_failure
+from nbfn.errors import NbfnError, reporting
 from nbfn.notebook.errors.messages import parsed
 from nbfn.notebook.frames import (
     CodeLine,
@@ -163,14 +163,12 @@ def _show(
 def _show_whole_or_part(shell: InteractiveShell, whole: Any, tb_offset: int | None) -> None:
     kind, error, traceback = whole
     view = None
-    try:
+    with reporting("could not add advice to an error"):  # which is shown anyway
         # An interrupted import leaves a partial module.
         imported = hasattr(sys.modules.get("tensorflow"), "function")
         if imported and not _has_its_own_view(error):
             view = shown(error, traceback)
             _note(error, traceback, shell.user_ns)
-    except Exception as other:  # the error is shown anyway
-        report_failure("could not add advice to an error", other)
     if view is None or (
         view.traceback is None and not isinstance(error, NbfnError | KeyboardInterrupt)
     ):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
-from nbfn.errors import report_failure
+from nbfn.errors import reporting
 from nbfn.sessions.contents.cell_code import CellCode, cell_code
 from nbfn.site import Cell
 from nbfn.state.bytecode.graph_time import NOTHING
@@ -210,11 +210,9 @@ def _called(value: Any) -> Iterator[Any]:
 
 
 def _look(reading: _Reading) -> Fingerprints | None:
-    try:
+    with reporting("could not look at what a cell reads"):  # attributes may raise anything
         return reading.look()
-    except Exception as error:  # user-defined attributes may raise anything
-        report_failure("could not look at what a cell reads", error)
-        return None
+    return None
 
 
 def _changed_by_itself(before: Fingerprints, after: Fingerprints) -> Iterator[Source]:

@@ -200,7 +200,12 @@ def test_collisions_in_setup_and_between_setup_and_compact() -> None:
         def __call__(self, x):
             return Scale(name="a")(x)
 
-    for module in (InSetup(), Across()):
+    class Outer(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+            return Across(name="inner")(x)
+
+    for module in (InSetup(), Across(), Outer()):
         with raises(nn.NameInUseError):
             params(module)
 

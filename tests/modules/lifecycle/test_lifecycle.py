@@ -320,34 +320,6 @@ def test_a_missing_key_is_asked_of_the_call_that_lacks_it() -> None:
         Draws("noise").apply({}, 1.0)
 
 
-def test_a_name_in_use_says_by_what_and_where() -> None:
-    class Clash(nn.Module):
-        how: str
-
-        @nn.compact
-        def __call__(self, x):
-            if self.how == "param":
-                self.param("a", nn.initializers.ones, [])
-            elif self.how == "variable":
-                self.variable("state", "a", lambda: 0.0)
-            else:
-                nn.Dense(2, name="a")
-            return nn.Dense(2, name="a")(x)
-
-    class Outer(nn.Module):
-        how: str
-
-        @nn.compact
-        def __call__(self, x):
-            return Clash(self.how, name="inner")(x)
-
-    for how in ("param", "variable", "module"):
-        with raises(nn.NameInUseError):
-            Clash(how).init(nn.key(0), tf.ones([1, 2]))
-        with raises(nn.NameInUseError):
-            Outer(how).init(nn.key(0), tf.ones([1, 2]))
-
-
 def test_a_path_that_leads_nowhere_says_what_there_is() -> None:
     with raises(nn.PathNotFoundError):
         Keyless()["a"]

@@ -38,25 +38,6 @@ def test_a_wrapper_shares_the_place_of_what_it_wraps() -> None:
     assert bound["inner"].path == ()
 
 
-def test_children_move_along() -> None:
-    class Inner(nn.Module):
-        def setup(self):
-            self.dense = nn.Dense(3)
-
-        def __call__(self, x):
-            return self.dense(x)
-
-    class Wrapper(nn.Module):
-        def setup(self):
-            self.inner = Inner()
-            nn.share_scope(self, self.inner)
-
-        def __call__(self, x):
-            return self.inner(x)
-
-    assert set(Wrapper().init(nn.key(0), X)["params"]) == {"dense"}
-
-
 def test_parameters_of_setup_live_at_the_shared_place() -> None:
     """As in Flax Linen: sharing runs no setup, so what it declares is declared there."""
 
