@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,7 +83,15 @@ def _returning(graph: tf.Graph) -> Collection[str]:
     """
     effects = {operation.name for operation in _tensorflow.operations_with_effects(graph)}
     outputs = {tensor.op for tensor in _tensorflow.outputs_of(graph)}
-    return {each.name for each in outputs if effects >= {op.name for op in each.control_inputs}}
+    return {each.name for each in outputs if not effects.isdisjoint(_waits_for(each))}
+
+
+def _waits_for(operation: Any) -> Iterator[str]:
+    """Yields the operations that a control input leads to, also through a group of them."""
+    for each in operation.control_inputs:
+        yield each.name
+        if each.type == "NoOp":
+            yield from _waits_for(each)
 
 
 class _Walk:
