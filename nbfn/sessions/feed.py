@@ -334,6 +334,8 @@ class Feed:
 
     def _observed(self) -> _ById:
         functions, cells = self._scope()
+        if self._is_whole:  # a page may show a method that was never called, and is not listed
+            functions = _live_functions()
         watch = sys.modules.get("nbfn.functions.watching.watch")
         # While another thread imports the module, it exists without the function.
         watched: Any = getattr(watch, "watched_objects", list)
@@ -669,12 +671,8 @@ def everything() -> Scope:
 
     A cell is listed once it has completed; a lazily traced cell, once it has a graph.
     """
-    if "nbfn.functions" not in sys.modules:
-        return (), ()
-    from nbfn.functions import live_functions
-
     # TensorFlow clones a method for its object; both have the same record and id.
-    functions = list({each.id: each for each in live_functions() if is_shown(each)}.values())
+    functions = list({each.id: each for each in _live_functions() if is_shown(each)}.values())
     if "nbfn.functions.segments.cell" not in sys.modules:
         return functions, ()
     from nbfn.functions.segments.cell import live_cells
@@ -683,6 +681,14 @@ def everything() -> Scope:
         cell for cell in live_cells() if cell.seconds[0] and (not cell.plan.lazily or cell.segments)
     ]
     return functions, cells
+
+
+def _live_functions() -> Sequence[Observed]:
+    if "nbfn.functions" not in sys.modules:
+        return ()
+    from nbfn.functions import live_functions
+
+    return live_functions()
 
 
 def is_shown(function: Observed) -> bool:

@@ -457,6 +457,20 @@ def test_what_a_page_has_is_what_a_look_at_everything_finds(seed, limits) -> Non
     assert ours == pytest.approx(theirs)
 
 
+def test_a_method_that_was_never_called_has_an_outline_and_no_row() -> None:
+    class Holder(tf.Module):
+        @nbfn.function
+        def step(self, x):
+            return x
+
+    holder, feed = Holder(), Feed(limits={})
+    step, client = holder.step, Client(feed)
+    feed.look(client.receive, [step.id])
+    (pages,) = client.pages
+    assert pages[step.id].status == "not called yet"
+    assert step.id not in client.state["functions"]
+
+
 def test_who_looks_at_a_function_gets_its_outline_when_it_changes() -> None:
     f = nbfn.function(lambda x, n: x * n, max_traces=None)
     feed = Feed(lambda: ([f], []), {"traces": 2})

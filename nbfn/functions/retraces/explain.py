@@ -146,7 +146,7 @@ def _of_context(old: Context | None, new: Context | None) -> Iterator[Cause]:
 
 
 def _of_strategy(old: Strategy | None, new: Strategy | None) -> Cause:
-    was, now = ("no strategy" if each is None else each[0] for each in (old, new))
+    was, now = ("none" if each is None else each[0] for each in (old, new))
     if old is not None and new is not None and old[:2] == new[:2]:
         was, now = ("a replica" if each[2] else "across replicas" for each in (old, new))
     elif was == now:

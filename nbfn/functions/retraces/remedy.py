@@ -99,18 +99,19 @@ def _serves_every_size(cause: Cause) -> bool:
 
 
 _ADVICE = {
-    "python_type": "Pass `{path}` always as the same kind of value, as {old}",
-    "structure": "Pass `{path}` always with the same structure, as {old}",
+    "python_type": "Always pass `{path}` as the same kind of value, as {old}",
+    "structure": "Always pass `{path}` with the same structure, as {old}",
     "object_identity": "Make the {object} of {paths} once and pass the same {one} each time; "
     "or pass the tensors that {it holds}",
     "alias": "Pass the variables in the same pattern each time",
-    "device": "Call it in one device scope, or place operations inside it with tf.device",
-    "strategy": "Call it under one strategy object, made once: each has a trace of its own",
+    "device": "Always call it in the same device scope, or use tf.device inside it",
+    "strategy": "Make one strategy object, and always call it under that: each has a trace of its "
+    "own",
     "context": "Call it eagerly, outside of `with graph.as_default()`",
     "summaries": "Each summary writer and condition has a trace of its own",
     "stale": "Pass {paths} as {an argument}, or keep {it} in a tf.Variable that you assign to",
-    "xla_compile": "Pad the arguments to a few sizes: XLA compiles for each shape that it meets",
-    "python_value": "Pass `{path}` always as {old}, or let each value have a trace of its own, "
+    "xla_compile": "Pad the arguments to a few sizes: XLA compiles for each new shape",
+    "python_value": "Always pass `{path}` as {old}, or let each value have a trace of its own, "
     "which is right for a switch with few values",
 }
 
@@ -124,12 +125,12 @@ _OF_SETTINGS = {
     "one trace serves every step",
 }
 _RECURSION = (
-    "Loop with `while` in place of the recursion if it goes deep: it ends only for Python "
+    "If the recursion goes deep, use a `while` loop: it ends only for Python "
     "values of {paths}, and each of them has a trace of its own"
 )
 _ANOTHER_VARIABLE = "Assign to {paths}, as in {path}.assign(…), instead of making a new variable"
 _SEQUENCE = (
-    "Pass `{path}` always with the same length, as {old}: pad it; or pass one tensor, "
+    "Always pass `{path}` with the same length, as {old} (pad it); or pass one tensor, "
     "tf.stack({path}), whose first dimension may differ"
 )
 
@@ -180,7 +181,7 @@ def _advice(cause: Cause) -> str | None:
         return "Define {paths} once and pass the same {function} each time"
     if cause.kind == "scalar":
         tensor = next(str(each) for each in (cause.new, cause.old) if str(each).endswith("[]"))
-        return f"Pass {{paths}} always as {{a tensor}}: tf.constant(…, tf.{tensor[:-2]})"
+        return f"Always pass {{paths}} as {{a tensor}}: tf.constant(…, tf.{tensor[:-2]})"
     if cause.code == "stale" and cause.path in _OF_SETTINGS:
         return _OF_SETTINGS[cause.path]
     if cause.code == "stale" and cause.kind == "variable":

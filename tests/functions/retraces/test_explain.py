@@ -132,8 +132,8 @@ def test_numbers_that_are_also_passed_as_tensors_become_tensors(is_late: bool) -
     for args in reversed(calls) if is_late else calls:
         f(*args)
     assert f.retraces[0].remedy.sentence == (
-        "Pass `a` and `b` always as tensors: tf.constant(…, tf.int64); "
-        "then pass `c` always as a tensor: tf.constant(…, tf.float32)"
+        "Always pass `a` and `b` as tensors: tf.constant(…, tf.int64); "
+        "then always pass `c` as a tensor: tf.constant(…, tf.float32)"
     )
     traces = len(f.traces)
     f(tf.constant(7, tf.int64), tf.constant(8, tf.int64), tf.constant(0.25, tf.float32))
