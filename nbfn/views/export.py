@@ -29,8 +29,8 @@ def export_outline(export: Export) -> Outline:
     if export.fixed:
         sizes = "; ".join(export.fixed[:3]) + ("; ..." if len(export.fixed) > 3 else "")
         lines.append(
-            f"sizes that no call varied are fixed: {sizes}. Call it with another size, or define "
-            "it with input_signature=, to leave them open"
+            f"sizes that no call varied are fixed: {sizes}. Call it with another size, or give "
+            "signatures= to the export, to leave them open"
         )
     return Outline(
         f"exported to {export.path}",

@@ -248,7 +248,7 @@ def _of_library(function: Callable[..., Any], shown: str, *, is_own: bool) -> Re
 def reason_of_tensor_method(name: str) -> Reason | None:
     """Returns why a method of a tensor is Python's."""
     if name in _VALUES:
-        return Reason("value", f".{name}()", "use the tensor itself")
+        return Reason("value", f"calls .{name}()", "use the tensor itself")
     return None
 
 

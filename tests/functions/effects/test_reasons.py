@@ -68,7 +68,7 @@ def setup_of(cell: str) -> str:
         ("float(x[0]);", "float() of a value"),
         ("str(x);", "str() of a value"),
         ("len(x);", "len() of a value"),
-        ("x.numpy();", ".numpy()"),
+        ("x.numpy();", "calls .numpy()"),
         ("f'{x}';", "formats a string"),
         ("'%s' % x;", "formats a string"),
         ("box.a = x", "stores into `box`"),

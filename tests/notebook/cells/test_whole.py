@@ -90,7 +90,7 @@ def test_every_line_is_named_in_one_line(run, refused) -> None:
     run(SETUP)
     text = refused("%%tf_function --whole\nprint(x)\ny = x * 2.0\nbox.a = y\nhelper(y)\ny.numpy()")
     assert "\n" not in text.strip()
-    for said in ("line 2 prints", "line 4 stores into", "line 5 `helper`", "line 6 .numpy()"):
+    for said in ("line 2 prints", "line 4 stores into", "line 5 `helper`", "line 6 calls .numpy()"):
         assert said in text
 
 
