@@ -76,11 +76,11 @@ def main() -> None:
 def run(
     ctx: click.Context, /, notebook: Path, save: bool, output: Path | None, **options: Any
 ) -> None:
-    """Run NOTEBOOK without a browser, in its folder, and exit with 0 if all is well.
+    """Run NOTEBOOK without a browser, in its folder.
 
-    nbfn is loaded before the first cell, whether or not the notebook loads it. The file of the
-    notebook is left as it is, unless --save is given. The report, and what --save and --output
-    write, are also written when a cell fails.
+    The exit code is 0 if all is well. nbfn is loaded before the first cell, whether or not the
+    notebook loads it. The file of the notebook is left as it is, unless --save is given. The
+    report, and what --save and --output write, are also written when a cell fails.
     """
     if save and output is not None:
         raise CommandError("--save and --output are both given; give one of them")

@@ -173,7 +173,8 @@ def _unique_names(some: Sequence[Any], called: Mapping[int, str]) -> dict[str, s
     # The notebook's names come first, so that no other function takes one.
     for each in sorted(some, key=lambda one: _notebooks_name(one, called) is None):
         label, own = label_of(each), _notebooks_name(each, called)
-        if labels[label] > 1 or (own and is_keras_model(getattr(each, "owner", None))):
+        of_keras = own is not None and is_keras_model(getattr(each, "owner", None))
+        if labels[label] > 1 or (of_keras and own != label):
             name = unique = own or f"{label} ({_cell_of(each)})"
             number = 1
             while unique in used:

@@ -332,8 +332,9 @@ class Session:
             SessionKeyError: If it leads to no variable.
         """
         found = self.variables
-        if path:
-            root = path.partition("/")[0]  # alone: another name may be the first of what is below
+        if path != "":
+            # Alone: another name may be the first of what is below.
+            root = str(path).partition("/")[0]
             leaves = named_leaves(each for each in self.named() if each[0] == root).items()
             below = {id(each) for name, each in leaves if f"{name}/".startswith(f"{path}/")}
             found = {name: each for name, each in found.items() if id(each) in below}

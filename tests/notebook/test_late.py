@@ -65,9 +65,10 @@ def test_functions_models_and_variables_are_there_after_the_cell_that_loads(shel
     assert "rate" in {row.name for row in state.variables.values()}
     assert "CPU" in {row.kind for row in state.devices.values()}
     shell.run_cell("_ = scaled(tf.ones([3]))").raise_error()
-    assert traces()["scaled"] == 3
-    (row,) = [each for each in feed().snapshot().state.functions.values() if each.name == "scaled"]
-    assert row.retraces == 1
+    feed().flush()
+    rows = feed().snapshot().state.functions.values()
+    # Another test's function may have the name as long as the names are not read again.
+    assert ("scaled", 3, 1) in {(each.name, each.traces, each.retraces) for each in rows}
 
 
 def test_functions_of_the_cell_that_imports_tensorflow_are_there_too(shell) -> None:
