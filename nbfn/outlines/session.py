@@ -195,10 +195,9 @@ def retraces_outline(shown: SessionState) -> Outline:
         groups.setdefault((each.function, _kind(each)), []).append(each)
     costliest = sorted(groups.items(), key=lambda one: -_seconds(one[1]))
     last, left = retraces[-1], totals.retraces - len(retraces)
-    lines = [_advice(last), f"{count(left, 'older retrace')} not listed" if left > 0 else ""]
     return Outline(
         "retraces",
-        [line for line in lines if line],
+        [f"{count(left, 'older retrace')} not listed"] if left > 0 else [],
         (
             Table(
                 "by cause",

@@ -66,12 +66,12 @@ def test_a_kind_of_cause_is_words(code: Any, path: str | None, says: str) -> Non
     assert getattr(table.rows[0][1], "text", "") == says
 
 
-def test_the_newest_says_what_to_do_until_it_is_settled() -> None:
+def test_each_row_says_what_to_do_until_it_is_settled() -> None:
     remedy = protocol.Remedy(sentence="Relax it", code="f.relax()")
-    newest = outline(retrace(1, "shape", "x", remedy=remedy))
-    assert getattr(newest.lines[0], "code", None) == "f.relax()"
-    settled = outline(retrace(1, "shape", "x", remedy=remedy, settled=True))
-    assert settled.lines == ["settled: its trace has been replaced"]
+    (row,) = outline(retrace(1, "shape", "x", remedy=remedy)).record().tables[0].rows
+    assert getattr(row[-1], "code", None) == "f.relax()"
+    (row,) = outline(retrace(1, "shape", "x", remedy=remedy, settled=True)).record().tables[0].rows
+    assert row[-1] == "settled: its trace has been replaced"
     assert outline(retrace(1, "shape", "x"), total=5).lines == ["4 older retraces not listed"]
     assert outline().lines == ["no call has retraced"]
 
