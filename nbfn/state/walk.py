@@ -98,6 +98,7 @@ _OF_MODULES = frozenset(
     {"variables", "trainable_variables", "non_trainable_variables", "submodules"}
 )
 """Properties of ``tf.Module`` that collect from all attributes."""
+_OF_TRAINABLE = frozenset({"trainable", "trainable_variables", "non_trainable_variables"})
 # Methods of C classes, such as `wrapt.ObjectProxy` below TensorFlow's tracked dicts; they have no
 # weak references, and keep no object of the user's alive.
 _OF_C = (GetSetDescriptorType, MethodDescriptorType, WrapperDescriptorType)
@@ -441,6 +442,11 @@ class Walk:
         if of_library and own:
             self._given_to(name, route, value)
         stored = {} if is_module_object or not own else self._stored_in(type(value), own)
+        if "_trainable" in own and not _OF_TRAINABLE.isdisjoint(self._wanted):
+            # Libraries such as GPflow freeze a tf.Variable so.
+            found = functools.partial(member, reference_to(value) or fetch, "_trainable")
+            source = Source("attribute", f"{name}.trainable", f"{route}._trainable")
+            self._visit(source, found, own["_trainable"])
         if of_library and not stored and own.keys().isdisjoint(self._wanted):
             return
         is_over = self._objects_left < 0 or self._functions_left < 0

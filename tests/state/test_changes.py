@@ -13,7 +13,7 @@ import tensorflow as tf
 import nbfn
 
 SETUP = """
-import enum, functools, heapq, threading, types, nbfn, pydantic, traitlets
+import enum, functools, heapq, operator, threading, types, nbfn, pydantic, traitlets
 class Part:
     def __init__(self, k=2.0): self.k = k
 class Lazy:
@@ -152,6 +152,16 @@ lazy, weights = Lazy(), Weights()
             "order[1.0] = 3",
         ),
         ("m = types.ModuleType('by_hand'); m.k = 2.0", "x * m.k", "m.k = 5.0"),
+        (
+            "pick = operator.itemgetter(0)",
+            "pick([x, 5.0 * x])",
+            "pick = operator.itemgetter(1)",
+        ),
+        (
+            "own = Weights(); own.rest = [tf.Variable(3.0)]",
+            "x * len(own.trainable_variables)",
+            "own.rest[0]._trainable = False",
+        ),
         (
             "m = types.ModuleType('lazy'); m.k = [2.0]\n"
             "exec('def __getattr__(name): return k[0]', vars(m))",

@@ -247,7 +247,8 @@ def _slots_of(value: Any) -> list[Any] | None:
     found = []
     for cls in type(value).__mro__:
         for name, member in vars(cls).items():
-            if isinstance(member, MemberDescriptorType) and name != "__dict__":
+            # Others are of the type, such as `__vectorcalloffset__` of `operator.itemgetter`.
+            if isinstance(member, MemberDescriptorType) and not name.startswith("__"):
                 try:
                     found.append(member.__get__(value))
                 except AttributeError:
