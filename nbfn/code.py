@@ -52,9 +52,33 @@ def is_library(file: str) -> bool:
     return file.startswith(_libraries()) or is_installed(file)
 
 
+@functools.lru_cache(4096)
 def is_installed(file: str) -> bool:
-    """Returns whether a file belongs to an installed package of any environment."""
-    return any(each in file for each in _INSTALLED)
+    """Returns whether a file belongs to an installed package, of any environment or folder."""
+    if any(each in file for each in _INSTALLED):
+        return True
+    return any(
+        file.startswith(folder + os.sep)
+        and file[len(folder) + 1 :].partition(os.sep)[0] in _installed_in(folder)
+        for folder in sys.path
+        if folder
+    )
+
+
+@functools.lru_cache(256)
+def _installed_in(folder: str) -> frozenset[str]:
+    """Returns the packages and modules that `pip install --target` has put into a folder."""
+    try:
+        if not any(name.endswith(".dist-info") for name in os.listdir(folder)):
+            return frozenset()
+    except OSError:
+        return frozenset()
+    import importlib.metadata  # imported late, because it is slow to import
+
+    # Only what is installed has a RECORD; the user's own project may stand in the same folder.
+    made = importlib.metadata.distributions(path=[folder])
+    records = (each.files or () for each in made if each.read_text("RECORD") is not None)
+    return frozenset(file.parts[0] for record in records for file in record)
 
 
 @functools.cache

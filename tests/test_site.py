@@ -74,9 +74,20 @@ def test_a_text_is_shown_again_for_another_file_and_in_another_run_of_a_cell() -
     assert [each.filename for each in shown] == ["one.py", "other.py", "cell", "cell"]
 
 
-def test_packages_of_an_environment_that_this_one_sees_are_no_code_of_the_users() -> None:
+def test_packages_that_are_installed_anywhere_are_no_code_of_the_users(
+    tmp_path, monkeypatch
+) -> None:
     assert is_library("/elsewhere/lib/python3.11/site-packages/tensorflow/python/ops/math_ops.py")
     assert is_library(os.__file__)
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in ("made", "mine"):
+        (tmp_path / name).mkdir()
+    record = tmp_path / "made-1.0.dist-info" / "RECORD"
+    record.parent.mkdir()
+    record.write_text("made/__init__.py,,\nmade-1.0.dist-info/RECORD,,\n")
+    (record.parent / "METADATA").write_text("Name: made\nVersion: 1.0\n")
+    assert is_library(str(tmp_path / "made" / "__init__.py"))
+    assert not is_library(str(tmp_path / "mine" / "__init__.py"))
     assert not is_library("/home/somebody/site-packages.py")
     assert not is_library("<ipython-input-3-1f2e>")
     assert is_library("<string>")
