@@ -142,6 +142,11 @@ class Walk:
         self._functions_left, self._stores_left = _MAX_FUNCTIONS, _MAX_STORES
         self._found: deque[tuple[str, str, Any, Fetch]] = deque()
 
+    @property
+    def is_limited(self) -> bool:
+        """Returns whether it has left out objects or functions, and so may have missed names."""
+        return self._objects_left < 0 or self._functions_left < 0
+
     def follow(
         self, name: str, route: str, value: Any, fetch: Fetch, *, first: bool = False
     ) -> None:
@@ -449,9 +454,8 @@ class Walk:
             self._visit(source, found, own["_trainable"])
         if of_library and not stored and own.keys().isdisjoint(self._wanted):
             return
-        is_over = self._objects_left < 0 or self._functions_left < 0
-        self.guards.opaque |= is_over
-        if is_over:
+        self.guards.opaque |= self.is_limited
+        if self.is_limited:
             return
         self._seen.add(("object", id(value)))
         self._objects_left -= 1
@@ -687,7 +691,7 @@ def state_of(
                 walk.follow(name, name, value, walk._fetch_of(value))
         walk.walk()
         named = walk.named | attributes
-        if wanted is before and not before <= named:
+        if wanted is before and not before <= named and not walk.is_limited:
             wanted = attributes  # what the code no longer reads must not be compared
         elif named <= wanted:
             break
