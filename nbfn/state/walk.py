@@ -447,11 +447,11 @@ class Walk:
         if of_library and own:
             self._given_to(name, route, value)
         stored = {} if is_module_object or not own else self._stored_in(type(value), own)
-        if "_trainable" in own and not _OF_TRAINABLE.isdisjoint(self._wanted):
+        if is_a(value, tf.Variable) and not _OF_TRAINABLE.isdisjoint(self._wanted):
             # Libraries such as GPflow freeze a tf.Variable so.
             found = functools.partial(member, reference_to(value) or fetch, "_trainable")
             source = Source("attribute", f"{name}.trainable", f"{route}._trainable")
-            self._visit(source, found, own["_trainable"])
+            self._visit(source, found, own.get("_trainable", ABSENT))
         if of_library and not stored and own.keys().isdisjoint(self._wanted):
             return
         self.guards.opaque |= self.is_limited

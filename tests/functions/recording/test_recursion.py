@@ -50,7 +50,9 @@ def test_the_remedy_of_a_recursion_that_a_number_ends_is_a_loop() -> None:
         assert power.retraces
         for retrace in power.retraces:
             assert retrace.remedy.code is None
-            assert retrace.remedy.sentence.startswith("Loop with `while` in place of the recurs")
+            assert retrace.remedy.sentence.startswith(
+                "If the recursion goes deep, use a `while` loop"
+            )
     assert "relax" not in str(power.explain(tf.constant(1), 20))
 
     @nbfn.function
