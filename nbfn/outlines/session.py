@@ -101,7 +101,9 @@ def session_outline(shown: SessionState) -> Outline:
                 [
                     (
                         cell.name,
-                        *_counts([f for f in rows.functions.values() if f.id in cell.functions]),
+                        *_counts(
+                            [each for id in cell.functions if (each := rows.functions.get(id))]
+                        ),
                         cell.sentence,
                     )
                     for cell in rows.cells.values()

@@ -333,7 +333,7 @@ class Session:
         """
         found = self.variables
         if path != "":
-            # Alone: another name may be the first of what is below.
+            # `variables` has each variable once, perhaps under another name than this path's.
             root = str(path).partition("/")[0]
             leaves = named_leaves(each for each in self.named() if each[0] == root).items()
             below = {id(each) for name, each in leaves if f"{name}/".startswith(f"{path}/")}

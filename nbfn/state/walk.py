@@ -99,6 +99,7 @@ _OF_MODULES = frozenset(
 )
 """Properties of ``tf.Module`` that collect from all attributes."""
 _OF_TRAINABLE = frozenset({"trainable", "trainable_variables", "non_trainable_variables"})
+"""Names whose values depend on ``trainable`` of variables."""
 # Methods of C classes, such as `wrapt.ObjectProxy` below TensorFlow's tracked dicts; they have no
 # weak references, and keep no object of the user's alive.
 _OF_C = (GetSetDescriptorType, MethodDescriptorType, WrapperDescriptorType)
@@ -448,7 +449,7 @@ class Walk:
             self._given_to(name, route, value)
         stored = {} if is_module_object or not own else self._stored_in(type(value), own)
         if is_a(value, tf.Variable) and not _OF_TRAINABLE.isdisjoint(self._wanted):
-            # Libraries such as GPflow freeze a tf.Variable so.
+            # Libraries such as GPflow freeze a variable by this private attribute.
             found = functools.partial(member, reference_to(value) or fetch, "_trainable")
             source = Source("attribute", f"{name}.trainable", f"{route}._trainable")
             self._visit(source, found, own.get("_trainable", ABSENT))
