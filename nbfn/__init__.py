@@ -7,7 +7,6 @@ without it. Importing nbfn does not import TensorFlow: each name is loaded on fi
 
 from __future__ import annotations
 
-import difflib
 import sys
 from typing import Any
 
@@ -32,8 +31,9 @@ def __getattr__(name: str) -> Any:
         with unnoticed():
             value = _load(_ALIASES.get(name, name))
     except AttributeError:
-        close = difflib.get_close_matches(name, __all__, 1)
-        hint = f"; did you mean nbfn.{close[0]}?" if close else ""
+        from nbfn.text import did_you_mean
+
+        hint = did_you_mean(name, __all__, "nbfn.{}")
         raise AttributeError(f"module 'nbfn' has no attribute {name!r}{hint}") from None
     except Exception as error:
         replacement = without_tensorflow(error)

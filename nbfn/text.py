@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -113,6 +114,22 @@ def percent(share: float) -> str:
 def join(items: Sequence[str], word: str = "and") -> str:
     """Joins items: ``a``, ``a and b``, ``a, b and c``."""
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {word} {items[-1]}"
+
+
+def did_you_mean(name: str, names: Iterable[str], form: str = "`{}`", most: int = 1) -> str:
+    """Returns a hint that suggests the most similar names: ``; did you mean `kernel`?``.
+
+    Args:
+        name: The name that is unknown.
+        names: Those that are known.
+        form: How each is shown.
+        most: Maximum number to suggest.
+
+    Returns:
+        The hint; an empty text if no name is similar.
+    """
+    near = [form.format(each) for each in difflib.get_close_matches(name, list(names), most)]
+    return f"; did you mean {join(near, 'or')}?" if near else ""
 
 
 def numbered(noun: str, numbers: Sequence[int]) -> str:

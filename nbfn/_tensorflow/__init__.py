@@ -175,6 +175,7 @@ from nbfn._tensorflow.tracing.trace_types import (
 )
 from nbfn._tensorflow.tracing.tracing import (
     CAN_SCOPE,
+    OF_FIRST_TRACE,
     ScopedFunction,
     UnlistedFunction,
     adopt_initialization,

@@ -7,7 +7,6 @@ notebook are the names of the session.
 from __future__ import annotations
 
 import contextlib
-import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
@@ -41,7 +40,7 @@ from nbfn.sessions.feed import Feed, feed
 from nbfn.sessions.placement import Memory, SessionPlacement, memory_of, session_placement
 from nbfn.sessions.records import functions_of
 from nbfn.sessions.snapshot import Snapshot, put_back, snapshot_of
-from nbfn.text import count, join, shorten
+from nbfn.text import count, did_you_mean, join, shorten
 
 _MAX_NAMES = 5
 
@@ -310,17 +309,16 @@ class Session:
         if name in leaves:  # several variables share this path and are numbered
             return leaves[name]
         last = name.rpartition("/")[2]
-        near = [each for each in leaves if each.rpartition("/")[2] == last]
-        if not near:
-            root = name.partition("/")[0]
-            same_root = [each for each in leaves if each.partition("/")[0] == root][:1000]
-            roots = list(dict.fromkeys(each.partition("/")[0] for each in leaves))
-            near = difflib.get_close_matches(name, same_root or roots, cutoff=0.5)
-        if near:
-            hint = f"did you mean {join(near[:3], 'or')}?"
+        ends_alike = [each for each in leaves if each.rpartition("/")[2] == last]
+        if ends_alike:
+            hint = f"; did you mean {join(ends_alike[:3], 'or')}?"
         else:
-            hint = f"it has {join(roots[:_MAX_NAMES])}" if roots else "it has no variables"
-        raise SessionKeyError(f"the session has no `{name}`; {hint}")
+            below = [each for each in leaves if each.startswith(f"{name.partition('/')[0]}/")]
+            roots = list({each.partition("/")[0]: None for each in leaves} | self.functions)
+            hint = did_you_mean(name, below[:1000] or roots, "{}", 3)
+            if not hint:
+                hint = f"; it has {join(roots[:_MAX_NAMES] or ['no variables or functions'])}"
+        raise SessionKeyError(f"the session has no `{name}`{hint}")
 
     def statistics(self, path: str = "") -> Statistics:
         """Computes mean, extremes and histogram of variables, and their change since the last call.

@@ -299,6 +299,7 @@ def test_a_name_that_leads_nowhere_is_answered_with_those_that_do(notebook, aske
         nbfn.session()["v"]
     notebook["weight"], notebook["bias"] = tf.Variable(1.0), tf.Variable(2.0)
     notebook["model"] = {"hidden": {"kernel": tf.Variable(3.0)}}
+    notebook["predict"] = nbfn.function(lambda x: x)
     with raises(nbfn.NbfnError):
         nbfn.session()[asked]
 

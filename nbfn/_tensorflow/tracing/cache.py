@@ -232,9 +232,9 @@ def observe(function: Any, observer: CacheObserver) -> bool:
 
 
 def new_cache() -> dict[str, Any]:
-    """Returns the attribute that holds a trace cache, for a function created without one."""
-    cache = getattr(tf_function(lambda: None), "_function_cache", None)
-    return {} if cache is None else {"_function_cache": cache}
+    """Returns the attributes that hold a trace cache, for a function created without one."""
+    fresh, names = vars(tf_function(lambda: None)), ("_function_cache", "_function_captures")
+    return {name: fresh[name] for name in names if name in fresh}
 
 
 def discard(function: Any, concrete: Any) -> bool:

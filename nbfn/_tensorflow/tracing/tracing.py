@@ -214,6 +214,8 @@ _INITIALIZATION = (
     "_variable_creation_config",
     "_no_variable_creation_config",
 )
+OF_FIRST_TRACE = (*_INITIALIZATION, "_concrete_variable_creation_fn")
+"""Attributes that a tf.function's first trace sets; None before it."""
 
 
 def initialization(function: Any) -> dict[str, Any] | None:
@@ -234,7 +236,7 @@ def adopt_initialization(function: Any, other: Any | None) -> None:
 
     Variables that it created itself are no longer kept alive by it.
     """
-    for name in (*_INITIALIZATION, "_concrete_variable_creation_fn"):
+    for name in OF_FIRST_TRACE:
         if hasattr(function, name):
             setattr(function, name, getattr(other, name, None))
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Any
 
 import tensorflow as tf
 
 from nbfn.errors import NbfnError
+from nbfn.text import did_you_mean
 
 MAX_LISTED = 8
 
@@ -68,15 +68,12 @@ def _named(graph: tf.Graph, name: str, what: str) -> Any:
 
 def _unknown(graph: tf.Graph, name: str, operation: str, what: str) -> str:
     known = [op.name for op in graph.get_operations()]
-    close = difflib.get_close_matches(operation, known, n=4, cutoff=0.5)
-    if close:
-        hint = "did you mean " + " or ".join(f"`{each}`" for each in close) + "?"
-    elif known:
+    hint = did_you_mean(operation, known, most=4)
+    if not hint and known:
         listed = ", ".join(f"`{each}`" for each in known[:MAX_LISTED])
-        hint = "it has " + listed + (", ..." if len(known) > MAX_LISTED else "")
-    else:
-        hint = "it is empty"
-    return f"the graph has no operation `{operation}` for the {what} `{name}`; {hint}"
+        hint = "; it has " + listed + (", ..." if len(known) > MAX_LISTED else "")
+    where = f"the graph has no operation `{operation}` for the {what} `{name}`"
+    return where + (hint or "; it is empty")
 
 
 def _only_output(operation: Any, what: str) -> Any:

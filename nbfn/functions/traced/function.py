@@ -5,7 +5,6 @@ RFC "Functions, not Sessions", section "Functions".
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 from collections.abc import Callable
@@ -19,7 +18,7 @@ from nbfn.functions.recording.registry import delist
 from nbfn.functions.signatures.pattern import read_signature
 from nbfn.functions.traced.options import Options
 from nbfn.functions.traced.traced_function import TracedFunction
-from nbfn.text import shorten
+from nbfn.text import did_you_mean, shorten
 
 
 @overload
@@ -92,8 +91,7 @@ def function(
     }
     options = {**dict(zip(_parameters(), args, strict=False)), **options}
     for name in options.keys() - set(_parameters()):
-        close = difflib.get_close_matches(name, [*own, *_parameters()], 1)
-        hint = f"; did you mean {close[0]}=?" if close else ""
+        hint = did_you_mean(name, [*own, *_parameters()], "{}=")
         raise TypeError(f"function() got an unexpected keyword argument '{name}'{hint}")
     signature, pattern = read_signature(options.get("input_signature"))
     settings = Options(**own, pattern=pattern)  # type: ignore[arg-type]

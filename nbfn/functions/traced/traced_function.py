@@ -71,7 +71,8 @@ from nbfn.text import count, parameters_text, shorten
 _Base: Any = _tensorflow.ScopedFunction
 _OF_THIS_PROCESS = (
     *("recorder", "id", "site", "relaxed", "converts"),
-    *("_dispatch", "_function_cache", "_observed", "_owner", "known_as", "_descriptor_cache"),
+    *("_dispatch", "_function_cache", "_function_captures", "_observed", "_owner", "known_as"),
+    "_descriptor_cache",
     *("_creations", "checked_effects", "pending_warning", "_definition", "_clones", "_states"),
 )
 _OF_ALL_CLONES = (
@@ -865,7 +866,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         state = dict(super().__getstate__())
         for name in _OF_THIS_PROCESS:
             state.pop(name, None)
-        return state
+        return state | dict.fromkeys(state.keys() & set(_tensorflow.OF_FIRST_TRACE))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__({**_tensorflow.new_cache(), **state})

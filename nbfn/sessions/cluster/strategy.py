@@ -33,7 +33,8 @@ def use(strategy: Any) -> None:
     if strategy is not None and not isinstance(strategy, tf.distribute.Strategy):
         raise StrategyError(
             f"strategy is of type {type(strategy).__name__}, {strategy!r:.60}; expected a "
-            "tf.distribute strategy such as tf.distribute.MirroredStrategy(), or None"
+            "tf.distribute strategy such as tf.distribute.MirroredStrategy(), or None. Models need "
+            "not be given: nbfn.session() finds those of the notebook"
         )
     if strategy is not used():
         _current.spread = None if strategy is None else Spread(strategy)

@@ -203,13 +203,16 @@ def test_get_concrete_function_is_no_call_and_no_retrace() -> None:
     assert f.traces[1].hits == 1
 
 
-def test_pickle_and_deepcopy_start_afresh() -> None:
+@pytest.mark.parametrize("calls", [0, 1])
+def test_pickle_and_deepcopy_start_afresh(calls: int) -> None:
     f = nbfn.function(double)
+    for _ in range(calls):
+        f(tf.constant(2.0))
     for copied in (pickle.loads(pickle.dumps(f)), copy.deepcopy(f)):
         assert copied(tf.constant(2)).numpy() == 4
         assert copied.calls == 1
         assert copied.id != f.id
-    assert f.calls == 0
+    assert f.calls == calls
 
 
 def test_functions_called_inside_functions() -> None:
