@@ -83,6 +83,18 @@ def test_a_seed_that_the_function_sets_itself_is_no_cause() -> None:
     assert len(draw.traces) == 1
 
 
+def test_the_global_generator_of_tensorflow() -> None:
+    drawn: dict[bool, list[float]] = {}
+    for traced in (False, True):
+        draw: Any = lambda: tf.random.get_global_generator().uniform([])  # noqa: E731
+        draw = nbfn.function(draw) if traced else draw
+        for _ in range(3):
+            tf.random.set_global_generator(tf.random.Generator.from_seed(3))
+            drawn.setdefault(traced, []).extend(float(draw()) for _ in range(2))
+    assert drawn[True] == drawn[False]
+    assert draw.retraces[0].causes[0].path == "tf.random.set_global_generator"
+
+
 def test_the_generator_of_keras() -> None:
     drawn: dict[bool, list[float]] = {}
     for traced in (False, True):

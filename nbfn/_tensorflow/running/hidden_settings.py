@@ -12,6 +12,7 @@ from nbfn._tensorflow.base import internal
 from nbfn._tensorflow.graphs.captures import HIDDEN_STATE, graphs_in
 
 _context = internal("eager.context")
+_stateful_random_ops = internal("ops.stateful_random_ops")
 
 
 def global_seed() -> Any:
@@ -30,12 +31,20 @@ def keras_generator() -> Any:
     return getattr(getattr(state, "GLOBAL_STATE_TRACKER", None), "global_seed_generator", None)
 
 
+def global_generator() -> Any:
+    """Returns the generator of ``tf.random.get_global_generator``; None if unknown or not made."""
+    return getattr(_stateful_random_ops, "global_generator", None)  # the public function makes it
+
+
 SETTINGS: dict[str, Callable[[], Any]] = {
     "tf.random.set_seed": global_seed,
     "keras.utils.set_random_seed": keras_generator,
+    "tf.random.set_global_generator": global_generator,
     "tf.summary.experimental.set_step": tf.summary.experimental.get_step,
 }
 """The settings, by the function that sets each."""
+
+_OF_GENERATORS = ("keras.utils.set_random_seed", "tf.random.set_global_generator")
 
 
 def settings_of(graph: Any) -> frozenset[str]:
@@ -44,10 +53,12 @@ def settings_of(graph: Any) -> frozenset[str]:
     found = set() if types.isdisjoint(HIDDEN_STATE) else {"tf.random.set_seed"}
     if any(each.startswith("Write") and each.endswith("Summary") for each in types):
         found.add("tf.summary.experimental.set_step")
-    variable = getattr(getattr(keras_generator(), "state", None), "value", None)
-    handle = getattr(variable, "handle", None)
-    if handle is not None and any(external is handle for external, _ in graph.captures):
-        found.add("keras.utils.set_random_seed")
+    captured = {id(external) for external, _ in graph.captures}
+    for name in _OF_GENERATORS:
+        state = getattr(SETTINGS[name](), "state", None)
+        variable = state if isinstance(state, tf.Variable) else getattr(state, "value", None)
+        if id(getattr(variable, "handle", None)) in captured:
+            found.add(name)
     return frozenset(found)
 
 

@@ -129,7 +129,7 @@ _TF_PYTHON = {
     **dict.fromkeys(("executing_eagerly", "inside_function", "constant_value"), _MODE),
     **dict.fromkeys(("executing_eagerly_outside_functions", "is_symbolic_tensor"), _MODE),
     **dict.fromkeys(("py_function", "numpy_function", "py_func"), _CALLBACK),
-    **dict.fromkeys(("set_seed", "set_random_seed"), _SEED),
+    **dict.fromkeys(("set_seed", "set_random_seed", "set_global_generator"), _SEED),
     **dict.fromkeys(("experimental_enable_numpy_behavior", "run_functions_eagerly"), _OPTION),
     "Assert": Reason("unknown", "asserts"),
     **{name: Reason("make", f"calls .{name}()") for name in ("build", "adapt", "set_weights")},

@@ -121,6 +121,8 @@ _OF_SETTINGS = {
     "seed=[seed, 0]: one trace serves every seed",
     "keras.utils.set_random_seed": "Draw with a keras.random.SeedGenerator of your own, and reset "
     "its state: generator.state.assign([seed, 0])",
+    "tf.random.set_global_generator": "Make one tf.random.Generator, and set it back to a seed: "
+    "tf.random.get_global_generator().reset_from_seed(seed)",
     "tf.summary.experimental.set_step": "Set the step to a tf.Variable of int64, and assign to it: "
     "one trace serves every step",
 }
