@@ -57,10 +57,12 @@ from nbfn._tensorflow.graphs.capturing import (
 from nbfn._tensorflow.graphs.checkpoints import saved_objects
 from nbfn._tensorflow.graphs.likeness import do_the_same
 from nbfn._tensorflow.graphs.ordering import (
+    NODE_IN_ERROR,
     Looks,
     keep_order,
     look_at,
     may_fail,
+    may_have_written,
     unordered_loops,
 )
 from nbfn._tensorflow.graphs.python_calls import PYTHON_CALLS, graph_time_functions

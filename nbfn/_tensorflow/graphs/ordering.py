@@ -7,13 +7,20 @@ assignment would not protect the variable, as it does in Python.
 
 from __future__ import annotations
 
+import re
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import tensorflow as tf
 
-from nbfn._tensorflow.graphs.captures import LOOKS, called, is_write
+from nbfn._tensorflow.graphs.captures import (
+    LOOKS,
+    called,
+    is_write,
+    stateful_random_operations,
+    writes,
+)
 
 # An operation in none of these sets counts as one that may fail: this costs a control dependency,
 # but the order is kept. See tests/functions/traced/test_failures.py.
@@ -60,6 +67,8 @@ _CANNOT_FAIL |= _UNARY
 _LOOPS = ("While", "StatelessWhile")
 _LOOPS_AND_BRANCHES = frozenset({"While", "If", "Case"})
 _CALLS = _LOOPS_AND_BRANCHES | {"StatefulPartitionedCall"}
+NODE_IN_ERROR = re.compile(r"\{\{node ([^}]+)\}\}")
+"""How the runtime names an operation in its messages (TensorFlow 2.21)."""
 MAX_EDGES = 8
 """Maximum number of direct dependencies; more are joined by a ``NoOp``."""
 
@@ -125,6 +134,37 @@ def _waited_for(graph: Any, op: Any, above: list[Any]) -> list[Any]:
     given = {id(each.op) for each in op.inputs} | {id(op)}
     op._add_control_inputs([each for each in above if id(each) not in given])
     return above
+
+
+def may_have_written(graph: Any, error: BaseException) -> bool:
+    """Returns whether a call of a graph that has failed may have had an effect before.
+
+    `keep_order` must have ordered the graph. Then a failed operation has no effects below it.
+    """
+    if not writes(graph):
+        return False
+    if stateful_random_operations(graph) or not hasattr(tf.Operation, "_add_control_inputs"):
+        return True
+    library = graph.as_graph_def().library.function
+    nested = {node.name for each in library for node in each.node_def}
+    # An inlined operation has its name in the function that it comes from (TensorFlow 2.21).
+    failed = set(NODE_IN_ERROR.findall(str(error))) - nested
+    operations = {op.name: op for op in graph.get_operations()}
+    return not any(
+        name in operations and not any(_writes(op.type) for op in _needed(operations[name]))
+        for name in failed
+    )
+
+
+def _needed(op: Any) -> list[Any]:
+    """Returns an operation and all that run before it."""
+    found, waiting = {}, [op]
+    while waiting:
+        each = waiting.pop()
+        if each.name not in found:
+            found[each.name] = each
+            waiting += [*(given.op for given in each.inputs), *each.control_inputs]
+    return list(found.values())
 
 
 def look_at(look: Callable[..., Any], tensors: list[Any], before: Any = None) -> Any:

@@ -21,9 +21,6 @@ from nbfn.functions.inside.origin import OperationOrigin, Origins
 from nbfn.functions.recording.recorded import Recorded
 from nbfn.text import first_line, with_notes
 
-# The runtime marks operations in its messages like this (TensorFlow 2.21).
-_NODE = re.compile(r"\{\{node ([^}]+)\}\}")
-
 
 @dataclass(frozen=True)
 class Failure:
@@ -132,7 +129,7 @@ def failure_of(
     would consume what cannot be restored, such as elements of an iterator.
     """
     message = reason_of(error)
-    node = _NODE.search(str(error))
+    node = _tensorflow.NODE_IN_ERROR.search(str(error))
     recorder = _Recorder(_base(node[1]) if node else None, failure_of.__code__)
     instrument = Instrument(recorder)
     with trial_of(function, args, kwargs) as trial, instrument.attached():
@@ -159,7 +156,7 @@ def _found(
     recorder: _Recorder, error: BaseException
 ) -> tuple[OperationOrigin, list[Extent]] | None:
     """Returns the failed operation: the last executed one of the longest matching name."""
-    node = _NODE.search(str(error))
+    node = _tensorflow.NODE_IN_ERROR.search(str(error))
     path = f"/{node[1]}" if node else ""
     named = [each for each in recorder.seen if path.endswith(f"/{each[0].name}")] or recorder.seen
     return max(reversed(named), key=lambda each: len(each[0].name) if node else 0, default=None)
@@ -170,7 +167,7 @@ def reason_of(error: BaseException) -> str:
     text = str(error)
     # The lines before the message are "Detected at node … defined at" with a traceback; "[[{{node"
     # begins the lines after it (TensorFlow 2.21).
-    if _NODE.search(text):
+    if _tensorflow.NODE_IN_ERROR.search(text):
         lines = [each for each in text.split("[[{{node")[0].splitlines() if each.strip()]
         last = lines[-1].strip() if lines else type(error).__name__
         return re.sub(r"^\{\{[^}]*\}\} ?", "", last)

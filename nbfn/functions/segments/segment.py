@@ -111,7 +111,7 @@ class Segment:
 
         Raises:
             NotKeptError: If the graph failed without having written anything.
-            Exception: The error of a graph that writes.
+            Exception: The error of a graph that may have written.
         """
         __tracebackhide__ = True
         traced = self.function
@@ -135,7 +135,7 @@ class Segment:
         except NbfnError:
             raise
         except Exception as error:
-            if _tensorflow.writes(trace.graph):
+            if _tensorflow.may_have_written(trace.graph, error):
                 raise
             raise NotKeptError(of_error(error, "fails as a graph")) from error
 

@@ -3,5 +3,4 @@
 from __future__ import annotations
 
 CUSTOM_GRADIENTS = "TensorFlow keeps the graph of each gradient of a tf.custom_gradient"
-KEPT_NAMES = "where a graph with a write fails, the names of its lines keep what they held"
 GONE_CODE = "traces of constants of a helper file that were edited are kept"
