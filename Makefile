@@ -13,7 +13,8 @@ NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 
 # TensorFlow's C++ log lines would otherwise stand in the outputs of notebooks.
 QUIET := TF_CPP_MIN_LOG_LEVEL=3 TF_ENABLE_ONEDNN_OPTS=0 JUPYTER_PREFER_ENV_PATH=1
-TESTING := $(QUIET) CUDA_VISIBLE_DEVICES=-1
+# Hundreds of processes import nbfn: compiled once, if the environment says otherwise, too.
+TESTING := $(QUIET) CUDA_VISIBLE_DEVICES=-1 PYTHONDONTWRITEBYTECODE=
 
 .PHONY: lab test setup lint unit messages environments-test notebooks-test front-test versions coverage bench tf-tests \
 	cells-tests wheel sdist dist release release-test binder-test notebooks docs protocol clean
