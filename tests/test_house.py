@@ -54,7 +54,7 @@ ORDER = {
         ),
     ),
     "nbfn.state": (
-        *("bytecode", "values", "columns", "looks", "state", "guarded", "walk"),
+        *("bytecode", "values", "columns", "container_checks", "state", "guarded", "walk"),
         *("helpers", "saved"),
     ),
     "nbfn.modules": (

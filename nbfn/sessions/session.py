@@ -40,7 +40,7 @@ from nbfn.sessions.environment import object_rows, update_environment, update_na
 from nbfn.sessions.feed import Feed, feed
 from nbfn.sessions.placement import Memory, SessionPlacement, memory_of, session_placement
 from nbfn.sessions.records import functions_of
-from nbfn.sessions.snapshot import Snapshot, put_back, snapshot_of
+from nbfn.sessions.snapshot import Snapshot, restore_snapshot, snapshot_of
 from nbfn.text import count, join, shorten
 
 _MAX_NAMES = 5
@@ -393,7 +393,7 @@ class Session:
             RestoreError: If something in the snapshot has no place, or another shape or dtype. In
                 this case nothing is changed.
         """
-        put_back(snapshot, self.held(), partial)
+        restore_snapshot(snapshot, self.held(), partial)
 
     def held(self) -> SavableState:
         """Returns the variables and mutable tables, which can be saved."""

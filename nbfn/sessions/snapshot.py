@@ -39,7 +39,7 @@ def snapshot_of(held: SavableState) -> Snapshot:
     return {name: _copy(each) for name, each in held.values.items()}
 
 
-def put_back(snapshot: Mapping[str, Any], held: SavableState, partial: bool) -> None:
+def restore_snapshot(snapshot: Mapping[str, Any], held: SavableState, partial: bool) -> None:
     """Assigns the values of a snapshot to variables and tables.
 
     Raises:

@@ -19,7 +19,7 @@ from nbfn.code import is_user_module
 from nbfn.state.helpers import named
 from nbfn.state.values.fingerprints import content_of, is_immutable
 from nbfn.state.values.introspection import own_attributes
-from nbfn.state.values.random_numbers import put_random_state_back, random_state
+from nbfn.state.values.random_numbers import random_state, restore_random_state
 from nbfn.state.values.referents import HOLDERS
 
 _MAX_DEPTH = 6
@@ -92,11 +92,11 @@ class SavedState:
         now = random_state()
         return [name for name, state in self._random.items() if now[name] != state]
 
-    def put_back(self) -> None:
+    def restore(self) -> None:
         """Restores everything, except variables and layers that were created since."""
         for holder, before in zip(self._holders, self._saved, strict=True):
             holder.put(before)
-        put_random_state_back(self._random)
+        restore_random_state(self._random)
 
     def symbolic(self) -> dict[str, Any]:
         """Returns graph tensors that Python state now holds, by the name of the place."""

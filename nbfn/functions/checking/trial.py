@@ -112,7 +112,7 @@ class VariableState:
     def __len__(self) -> int:
         return len(self._saved)
 
-    def put_back(self) -> None:
+    def restore(self) -> None:
         """Restores the value of every variable."""
         for variable, value in self._saved:
             variable.assign(value)
@@ -154,22 +154,22 @@ class Trial:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.put_back()
+        self.restore()
 
-    def put_back(self) -> None:
+    def restore(self) -> None:
         """Restores variables, Python state and random numbers."""
-        self._variables.put_back()
-        self._python.put_back()
+        self._variables.restore()
+        self._python.restore()
         _tensorflow.put_eager_random_state_back(self._seeds)
 
     def run(self) -> Outcome:
         """Traces, runs eagerly, restores everything, and runs the trace."""
         concrete, failure = self._trace()
         leaks = {place: tensor.name for place, tensor in self._python.symbolic().items()}
-        self._python.put_back()
+        self._python.restore()
         self._add_variables_of(concrete)
         eager, result, after = self._observed(self.eagerly)
-        self.put_back()
+        self.restore()
         if concrete is None:
             traced, served, now = RunEffects(error=failure), None, list[Any]()
         else:
@@ -207,7 +207,7 @@ class Trial:
 
     def serve(self, concrete: Any) -> Exception | None:
         """Makes the call with a trace of `traced`; returns the error that it raised, if any."""
-        self._python.put_back()
+        self._python.restore()
         self._add_variables_of(concrete)
         try:
             concrete(*self._args, **self._kwargs)

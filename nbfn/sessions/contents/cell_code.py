@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import CodeType
 
 from nbfn.code import names_in_code
-from nbfn.state.bytecode.reads import GLOBALS, names_given_first
+from nbfn.state.bytecode.reads import GLOBALS, names_assigned_first
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def cell_code(text: str) -> CellCode | None:
     except (SyntaxError, ValueError):  # another language, or a cell that failed to compile
         return None
     at_once = _run_at_once(code)
-    first = names_given_first(code)
+    first = names_assigned_first(code)
     read = frozenset(_loaded(at_once))
     assigns = frozenset(
         each.get_name()

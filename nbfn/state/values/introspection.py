@@ -128,7 +128,7 @@ def dictionary(value: Any) -> dict[str, Any]:
     return attributes if isinstance(attributes, dict) else {}
 
 
-def hides_none(namespace: dict[str, Any], names: frozenset[str]) -> bool:
+def hides_no_builtin(namespace: dict[str, Any], names: frozenset[str]) -> bool:
     """Returns whether a module defines none of these builtins' names."""
     return namespace.keys().isdisjoint(names)
 
@@ -155,7 +155,7 @@ def closed_over(function: Fetch, index: int) -> Any:
         return ABSENT
 
 
-def is_as_written(function: Fetch, code: Any, defaults: Any, absent: frozenset[str]) -> bool:
+def has_same_code(function: Fetch, code: Any, defaults: Any, absent: frozenset[str]) -> bool:
     """Returns whether a function has the same code and defaults, and no further attributes.
 
     Args:
