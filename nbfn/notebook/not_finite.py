@@ -21,7 +21,7 @@ def offer_numerics(shell: InteractiveShell, result: Any) -> None:
     call = _last_call(getattr(result.info, "raw_cell", None))
     if result.result is None or call is None or "nbfn.functions" not in sys.modules:
         return
-    from nbfn.functions.calls.glimpse import is_finite
+    from nbfn.functions.calls.value_summary import is_finite
     from nbfn.notebook.magics.line_arguments import named, show
     from nbfn.views.pages.results import not_finite_outline
 

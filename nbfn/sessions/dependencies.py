@@ -193,7 +193,7 @@ def _changes(function: Any, traces: list[Trace], log: CellLog) -> Iterator[Chang
     staleness = getattr(function.recorder, "staleness", None)
     if staleness is None:  # reads of TensorFlow 1 code are not recorded
         return
-    found = [staleness.since(trace) for trace in traces]
+    found = [staleness.changes_since(trace) for trace in traces]
     if all(found):
         for cause in found[-1]:
             assigner = log.assigner(root_of(cause.path or ""))

@@ -22,7 +22,7 @@ from nbfn.functions.segments.cell import TracedCell
 from nbfn.functions.traces.variable_names import (
     children,
     named_leaves,
-    notebook,
+    notebook_namespace,
     public_names,
 )
 from nbfn.functions.watching.watch import observe
@@ -76,7 +76,7 @@ class Session:
     """
 
     def __init__(self, namespace: dict[str, Any] | None = None) -> None:
-        self._namespace = notebook() if namespace is None else namespace
+        self._namespace = notebook_namespace() if namespace is None else namespace
 
     def named(self) -> list[tuple[str, Any]]:
         """Returns the notebook's public names and their values."""
@@ -134,7 +134,7 @@ class Session:
 
     @property
     def _is_notebooks(self) -> bool:
-        return self._namespace is notebook()
+        return self._namespace is notebook_namespace()
 
     @property
     def shown(self) -> SessionState:

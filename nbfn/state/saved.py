@@ -16,7 +16,7 @@ import numpy as np
 import tensorflow as tf
 
 from nbfn.code import is_user_module
-from nbfn.state.helpers import named
+from nbfn.state.helpers import named_values
 from nbfn.state.values.fingerprints import content_of, is_immutable
 from nbfn.state.values.introspection import own_attributes
 from nbfn.state.values.random_numbers import random_state, restore_random_state
@@ -123,7 +123,7 @@ class SavedState:
         cells = function.__closure__ or ()
         for name, cell in zip(function.__code__.co_freevars, cells, strict=False):
             self._add_cell(name, cell)
-        for name, value in named(function).items():
+        for name, value in named_values(function).items():
             self._walk(name, value, 0)
 
     def _add_cell(self, name: str, cell: CellType) -> None:

@@ -21,7 +21,7 @@ from nbfn.code import plain_function
 from nbfn.functions.checking.agreement import disagreement, disagreements
 from nbfn.functions.recording.recorded import Recorded
 from nbfn.functions.traces.variable_names import named_leaves, names_for
-from nbfn.state.helpers import named, with_helpers
+from nbfn.state.helpers import named_values, with_helpers
 from nbfn.state.saved import SavedState, content
 
 Place = tuple[str, int]
@@ -263,7 +263,7 @@ class Trial:
 
     def _known_variables(self) -> list[Any]:
         function = self._function
-        read = [item for each in self._functions for item in named(each).items()]
+        read = [item for each in self._functions for item in named_values(each).items()]
         given = [("self", function.owner), ("arguments", [*self._args, *self._kwargs.values()])]
         leaves = named_leaves([*read, *given]).values()
         known = [leaf for leaf in leaves if isinstance(leaf, tf.Variable)]

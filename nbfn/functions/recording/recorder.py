@@ -22,12 +22,12 @@ from nbfn.functions.recording.refusal import (
 )
 from nbfn.functions.recording.staleness import Staleness
 from nbfn.functions.recording.stance import Stance, enforce, stance_of
-from nbfn.functions.retraces.explain import explain, stale
+from nbfn.functions.retraces.explain import explain, stale_causes
 from nbfn.functions.retraces.remedy import Called, is_declared, remedy_for
 from nbfn.functions.retraces.trace_causes import EMPTY, FAILED, FIRST, causes_of
 from nbfn.functions.traces.cause import Cause, Remedy, Retrace, Wanted
-from nbfn.functions.traces.context import Context, Strategy, here, summaries_of
-from nbfn.functions.traces.created_variables import DeadStateError, check_state, watch_state
+from nbfn.functions.traces.context import Context, Strategy, current_context, summaries_of
+from nbfn.functions.traces.created_variables import DeadStateError, check_variables, watch_variables
 from nbfn.functions.traces.key import key_of
 from nbfn.functions.traces.trace import Trace
 from nbfn.serial import serial
@@ -235,7 +235,7 @@ class Recorder(Record):
             strategy = (
                 None if spread is None else Strategy(spread.label, serial(spread), False, True)
             )
-            return here(state.number, summaries, strategy), state
+            return current_context(state.number, summaries, strategy), state
 
     @_harmless
     def found(self, concrete: Any) -> None:
@@ -245,7 +245,7 @@ class Recorder(Record):
             return
         call.trace = self.traces.get(id(concrete))
         if call.trace is not None and call.counts:
-            check_state(self.name, call.trace)
+            check_variables(self.name, call.trace)
             objects = _tensorflow.objects(concrete.function_type)
             if self.guards.on_stale in ("warn", "raise"):
                 self.staleness.report(self.name, call.trace, tuple(objects), _ADVICE)
@@ -330,7 +330,7 @@ class Recorder(Record):
                 and trace.differs_in_state_alone(key, call.wanted.context)
                 and _tensorflow.do_the_same(known, concrete)
             ):
-                causes = stale(trace.state.differences(call.wanted.state))
+                causes = stale_causes(trace.state.differences(call.wanted.state))
                 with self.lock:
                     seconds = time.perf_counter() - call.missed_at
                     self.trace_seconds += seconds
@@ -381,7 +381,7 @@ class Recorder(Record):
         )
         trace = Trace(self._made + 1, concrete, wanted.key, causes[0], site, seconds, self.roots())
         trace.context, trace.state = wanted.context, wanted.state
-        watch_state(trace, self.on_cache_change)
+        watch_variables(trace, self.on_cache_change)
         trace.watch_objects(self._unusable)
         trace.watch_guarded(self.guards.references(), self._unusable)
         if not nearest:

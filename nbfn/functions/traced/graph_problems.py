@@ -13,7 +13,7 @@ import numpy as np
 
 from nbfn import _tensorflow
 from nbfn.functions.traced.missing_devices import missing_devices
-from nbfn.state.helpers import named, with_helpers
+from nbfn.state.helpers import named_values, with_helpers
 from nbfn.text import join
 
 LARGE_CONSTANT = 10_000_000
@@ -24,7 +24,7 @@ _BRANCH = re.compile(r"(cond_(true|false)|branch)")
 """Names of graphs that run conditionally (``unique_fn_name`` in cond_v2.py, TensorFlow 2.21)."""
 
 
-def first_look(python_function: Any, graph: Any) -> list[str]:
+def graph_problems(python_function: Any, graph: Any) -> list[str]:
     """Returns a sentence for each problem in a graph.
 
     Args:
@@ -63,7 +63,7 @@ def _of_constant(op: Any, python_function: Any) -> str:
         (
             name
             for function in with_helpers(python_function)
-            for name, value in named(function).items()
+            for name, value in named_values(function).items()
             if isinstance(value, np.ndarray) and value.size == op.outputs[0].shape.num_elements()
         ),
         None,

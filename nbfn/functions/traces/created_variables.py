@@ -107,7 +107,7 @@ def _place() -> str:
     return "an unknown place" if found is None else str(site_of(*found))
 
 
-def watch_state(trace: Trace, invalidate: Callable[[], None]) -> None:
+def watch_variables(trace: Trace, invalidate: Callable[[], None]) -> None:
     """Marks a trace, and calls `invalidate`, when a variable that it captured is garbage-collected.
 
     The next call is then looked up in the trace cache again.
@@ -128,7 +128,7 @@ def _lost(
         invalidate()
 
 
-def check_state(name: str, trace: Trace) -> None:
+def check_variables(name: str, trace: Trace) -> None:
     """Raises DeadStateError if a variable of the trace no longer exists."""
     if trace.lost:
         names = ", ".join(f"`{each}`" for each in trace.lost)

@@ -25,7 +25,7 @@ from nbfn.underway.stacks import stack_of
 from nbfn.underway.work import Extent
 
 _tensorflow.is_call(TracedFunction.__call__)
-_CALLING = TracedFunction._call_unknown.__code__
+_CALLING = TracedFunction._call_slow.__code__
 
 
 def _nothing() -> None:
@@ -139,7 +139,7 @@ def tracing_since(stack: Iterable[FrameType]) -> float | None:
     """
     for frame in stack:
         if frame.f_code is _CALLING:
-            call = frame.f_locals.get("call")  # a local variable of `_call_unknown`
+            call = frame.f_locals.get("call")  # a local variable of `_call_slow`
             if isinstance(call, Call) and call.missed_at:
                 return call.missed_at
     return None

@@ -12,7 +12,7 @@ import tensorflow as tf
 from nbfn import _tensorflow
 from nbfn.functions import Capture, Trace, TracedFunction
 from nbfn.functions.signatures.sizes import advice_on_sizes
-from nbfn.functions.traced.first_look import LARGE_CONSTANT
+from nbfn.functions.traced.graph_problems import LARGE_CONSTANT
 from nbfn.functions.traces.key import ObjectLeaf
 from nbfn.sessions.cluster.once import is_spread
 from nbfn.sessions.export.choice import is_callable, is_gone

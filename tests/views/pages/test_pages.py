@@ -12,8 +12,8 @@ import pytest
 import tensorflow as tf
 
 import nbfn
-from nbfn.functions.calls.glimpse import glimpse
 from nbfn.functions.calls.placement import Copy, PlacedOperation, Placement
+from nbfn.functions.calls.value_summary import summarize
 from nbfn.functions.retraces.diff import OperationChange
 from nbfn.functions.traces.capture import Captures
 from nbfn.outlines.function import MEASURES, traces_outline
@@ -342,4 +342,4 @@ def test_a_run_says_what_it_returned_and_where_it_ran() -> None:
     ],
 )
 def test_values_at_a_glance(value: Any, said: str) -> None:
-    assert glimpse(value) == said
+    assert summarize(value) == said
