@@ -33,7 +33,7 @@ class Failure:
         function: The name of the function that was called.
         origin: The operation, and the user's line; None if it was not found.
         inputs: Its inputs, by the user's names.
-        turn: The execution of the operation that failed, from 1.
+        execution: The execution of the operation that failed, from 1.
         message: The message of the operation.
         notes: Why values are missing, or may differ from those of the failed call.
     """
@@ -41,7 +41,7 @@ class Failure:
     function: str
     origin: OperationOrigin | None
     inputs: tuple[Extent, ...]
-    turn: int
+    execution: int
     message: str
     notes: tuple[str, ...] = ()
 
@@ -55,7 +55,7 @@ class Failure:
         """Where it failed, as a sentence."""
         if self.origin is None:
             return f"`{self.function}` failed: {self.message}"
-        return f"{self.origin.where} failed{self._turn}: {self.message}"
+        return f"{self.origin.where} failed{self._execution}: {self.message}"
 
     @property
     def sentence(self) -> str:
@@ -65,12 +65,12 @@ class Failure:
             number = self.site.line
             place = "" if number is None else f"line {number}: "
             given = ", ".join(str(each) for each in self.inputs) or "nothing"
-            parts.append(f"{place}`{self.origin.spot.text}` was given {given}{self._turn}")
+            parts.append(f"{place}`{self.origin.spot.text}` was given {given}{self._execution}")
         return "; ".join([*parts, *self.notes])
 
     @property
-    def _turn(self) -> str:
-        return f", in execution {self.turn:,}" if self.turn > 1 else ""
+    def _execution(self) -> str:
+        return f", in execution {self.execution:,}" if self.execution > 1 else ""
 
     def __repr__(self) -> str:
         return with_notes(self.title, self.inputs, self.notes)
@@ -84,7 +84,7 @@ class _Recorder:
         self._origins = Origins(until)
         self._lock = threading.Lock()
         self.seen: list[tuple[OperationOrigin, list[Extent]]] = []
-        self.turns: dict[int, int] = {}
+        self.executions: dict[int, int] = {}
 
     def __call__(self, made: _tensorflow.NewOperation) -> None:
         origin = self._origins.of(made)
@@ -105,7 +105,7 @@ class _Recorder:
             extent_of(name, np.asarray(array)) for name, array in zip(names, arrays, strict=True)
         ]
         with self._lock:
-            self.turns[id(origin)] = self.turns.get(id(origin), 0) + 1
+            self.executions[id(origin)] = self.executions.get(id(origin), 0) + 1
             self.seen = [each for each in self.seen if each[0] is not origin][-1000:]
             self.seen.append((origin, given))
         return False
@@ -149,9 +149,9 @@ def failure_of(
         missing = ("the repeated call failed at an operation that was not observed",)
         return Failure(function.label, None, (), 0, message, missing)
     origin, given = found
-    turn = recorder.turns[id(origin)]
+    execution = recorder.executions[id(origin)]
     return Failure(
-        function.label, origin, tuple(given), turn, reason_of(again), tuple(_notes(concrete))
+        function.label, origin, tuple(given), execution, reason_of(again), tuple(_notes(concrete))
     )
 
 

@@ -51,7 +51,7 @@ class Finding:
         wrong: Number of wrong values.
         output: The result.
         inputs: The inputs of the operation.
-        turn: The execution of the operation in which it happened, from 1.
+        execution: The execution of the operation in which it happened, from 1.
     """
 
     kind: str
@@ -61,7 +61,7 @@ class Finding:
     wrong: int
     output: Extent
     inputs: tuple[Extent, ...]
-    turn: int
+    execution: int
 
     @property
     def site(self) -> Any:
@@ -74,9 +74,9 @@ class Finding:
         size = int(np.prod(self.output.shape, dtype=np.int64))
         place = f" at {list(self.index)}" if self.index else ""
         share = f" ({self.wrong:,} of {size:,} values, the first{place})" if size > 1 else ""
-        turn = f", in execution {self.turn:,}" if self.turn > 1 else ""
+        execution = f", in execution {self.execution:,}" if self.execution > 1 else ""
         came = {"subnormal": "subnormal values, such as ", "underflow": "zero by underflow: "}
-        return f"{came.get(self.kind, '')}{self.value}{share}{turn}"
+        return f"{came.get(self.kind, '')}{self.value}{share}{execution}"
 
     @property
     def source(self) -> str:

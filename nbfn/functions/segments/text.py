@@ -1,6 +1,6 @@
-"""Splits a cell into blocks of statements, and compiles it with a question before each statement.
+"""Splits a cell into blocks of statements, and compiles it with a condition on each statement.
 
-A cell stays Python. Its code is compiled once, with a condition on every statement::
+A cell stays Python. Its code is compiled once for a text::
 
     if run.runs_as_python(block, number): loss = loss_of(model(x), y)
 
@@ -135,7 +135,7 @@ class AnalysedCell:
 
     Attributes:
         blocks: All blocks, by number; the cell's body is the first.
-        code: The compiled cell, with a question before each statement.
+        code: The compiled cell, with a condition on each statement.
         accumulates: Whether forward accumulators may be open in it.
     """
 
@@ -149,7 +149,7 @@ class AnalysedCell:
         return sorted(every, key=lambda each: (each.node.lineno, each.node.col_offset))
 
     def bound_to(self, run: Any, file: str = "") -> CodeType:
-        """Returns the code, bound to the run that answers its questions.
+        """Returns the code, bound to the run that its conditions call.
 
         Args:
             run: Has `runs_as_python` and `end`, and accepts `result`.
@@ -199,7 +199,7 @@ class _Reader:
         self._cell = cell
 
     def instrumented(self, body: Sequence[ast.stmt], *, guarded: bool = False) -> list[ast.stmt]:
-        """Reads a block; returns its statements with a question before each.
+        """Reads a block; returns its statements, each with a condition.
 
         Args:
             body: The statements.
@@ -208,7 +208,7 @@ class _Reader:
         block: list[Statement] = []
         number = len(self.blocks)
         self.blocks.append(block)
-        asked: list[ast.stmt] = []
+        conditional: list[ast.stmt] = []
         for index, node in enumerate(body):
             tape = _closed_tape(body[index:], self._cell)
             statement = Statement(node, _fixed(node, tape, guarded=guarded), tape)
@@ -217,11 +217,11 @@ class _Reader:
             block.append(statement)
             executed = self._executed(statement)
             if not (isinstance(node, ast.Global) or _is_future(node)):
-                question = _call("runs_as_python", node, number, index)
-                executed = ast.copy_location(ast.If(question, [executed], []), node)
-            asked.append(executed)
-        asked.append(ast.copy_location(ast.Expr(_call("end", body[-1], number)), body[-1]))
-        return asked
+                condition = _call("runs_as_python", node, number, index)
+                executed = ast.copy_location(ast.If(condition, [executed], []), node)
+            conditional.append(executed)
+        conditional.append(ast.copy_location(ast.Expr(_call("end", body[-1], number)), body[-1]))
+        return conditional
 
     def _executed(self, statement: Statement) -> ast.stmt:
         """Returns a statement with its blocks instrumented and its result passed to the run."""

@@ -165,8 +165,8 @@ def _raised(failure: LocatedError) -> str | None:
 def _session(failure: LocatedError) -> str | None:
     """Advises on a Session of TensorFlow 1 in a traced function."""
     names = set(failure.functions())
-    in_function = "placeholder_arguments" in failure.text or "_maybe_define_function" in names
-    if not in_function or "BaseSession" not in failure.owners():
+    effects_in = "placeholder_arguments" in failure.text or "_maybe_define_function" in names
+    if not effects_in or "BaseSession" not in failure.owners():
         return None
     return failure.place + _SESSION
 
