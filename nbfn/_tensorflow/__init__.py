@@ -55,7 +55,7 @@ from nbfn._tensorflow.graphs.capturing import (
     unused_operations,
 )
 from nbfn._tensorflow.graphs.checkpoints import saved_objects
-from nbfn._tensorflow.graphs.likeness import do_the_same
+from nbfn._tensorflow.graphs.equivalence import are_equivalent
 from nbfn._tensorflow.graphs.ordering import (
     Looks,
     keep_order,
@@ -99,7 +99,7 @@ from nbfn._tensorflow.running.devices import (
 from nbfn._tensorflow.running.hidden_settings import (
     SETTINGS,
     eager_random_state,
-    put_eager_random_state_back,
+    restore_eager_random_state,
     settings_of,
 )
 from nbfn._tensorflow.running.loops import Counter, enclosing_graphs, register_loop

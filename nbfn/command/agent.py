@@ -94,7 +94,7 @@ class Agent:
                 self._remove((name, table) for name, table in rows if name != "variables")
                 self._remove([("variables", (id for id in rows.variables if id not in held))])
 
-    def taken(self) -> dict[str, Any]:
+    def take_changes(self) -> dict[str, Any]:
         """Returns the changes since the last call."""
         if "nbfn.sessions.session" in sys.modules:  # loaded when the notebook first uses TensorFlow
             from nbfn.sessions.environment import update_environment
@@ -126,9 +126,9 @@ def begin() -> Answer:
     return Answer({"nbfn": __version__, "protocol": protocol.PROTOCOL})
 
 
-def taken() -> Answer:
+def take_changes() -> Answer:
     """Returns the changes since the last call."""
-    return Answer({} if _agent is None else _agent.taken())
+    return Answer({} if _agent is None else _agent.take_changes())
 
 
 def export(path: str, overwrite: bool, strict: bool) -> Answer:

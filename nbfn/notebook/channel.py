@@ -29,11 +29,11 @@ class Channel:
     """The kernel's end of the comm. Handlers may run on any thread, so none calls TensorFlow.
 
     Args:
-        heard: Called when a message of a page arrives, on the thread that handles it.
+        on_message: Called when a message of a page arrives, on the thread that handles it.
     """
 
-    def __init__(self, heard: Callable[[], None] = lambda: None) -> None:
-        self._heard = heard
+    def __init__(self, on_message: Callable[[], None] = lambda: None) -> None:
+        self._on_message = on_message
         self._manager: CommManager = comm.get_comm_manager()
         self._clients: dict[str, _Client] = {}
 
@@ -58,7 +58,7 @@ class Channel:
         try:
             self._attach(opened, message)
         finally:
-            self._heard()  # last, because the first page imports the feed, which takes time
+            self._on_message()  # last, because the first page imports the feed, which takes time
 
     def _attach(self, opened: BaseComm, message: dict[str, Any]) -> None:
         from nbfn import protocol
@@ -78,7 +78,7 @@ class Channel:
             return
         while len(self._clients) >= MAX_CLIENTS:
             self._clients.pop(next(iter(self._clients))).close()
-        client = _Client(opened, self._heard, data.get("page"))
+        client = _Client(opened, self._on_message, data.get("page"))
         earlier = [id for id, each in list(self._clients.items()) if client.replaces(each)]
         self._clients[opened.comm_id] = client
         opened.on_close(lambda _: self._closed(opened.comm_id))
@@ -90,7 +90,7 @@ class Channel:
                 replaced.close()
 
     def _closed(self, comm_id: str) -> None:
-        self._heard()
+        self._on_message()
         client = self._clients.pop(comm_id, None)
         if client is not None:
             client.detach()
@@ -99,10 +99,10 @@ class Channel:
 class _Client:
     """One attached page."""
 
-    def __init__(self, opened: BaseComm, heard: Callable[[], None], page: str | None) -> None:
+    def __init__(self, opened: BaseComm, on_message: Callable[[], None], page: str | None) -> None:
         from nbfn.sessions.feed import feed
 
-        self._heard = heard
+        self._on_message = on_message
         self._comm = opened
         self._page = page
         self._feed = feed()
@@ -130,11 +130,11 @@ class _Client:
         self._context.copy().run(self._comm.send, message.model_dump(mode="json"))
 
     def _received(self, message: dict[str, Any]) -> None:
-        self._heard()
+        self._on_message()
         match message.get("content", {}).get("data", {}):
             case {"type": "request_snapshot"} | {"type": "watch", "active": True}:
                 self._feed.resume(self._send)
             case {"type": "watch"}:
                 self._feed.pause(self._send)
             case {"type": "look", "targets": [*targets]}:
-                self._feed.look(self._send, [each for each in targets if type(each) is str])
+                self._feed.set_shown(self._send, [each for each in targets if type(each) is str])

@@ -7,7 +7,7 @@ not import TensorFlow or `nbfn.functions` before the notebook has.
 
 Of each table only the newest rows are sent (`LIMITS`), which bounds what a page has to draw; the
 totals count all rows. The details of one function or cell are its outline. A page that shows
-outlines (`Feed.look`) receives them with each patch that changes them.
+outlines (`Feed.set_shown`) receives them with each patch that changes them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from nbfn.errors import report_failure
 from nbfn.outlines.cell import outline_of
 from nbfn.outlines.function import watched_outline
 from nbfn.outlines.session import SECTIONS, VARIABLES, SessionState
-from nbfn.sessions.known import HolderCounts, KnownRows, totals_of
+from nbfn.sessions.sent_rows import HolderCounts, SentRows, totals_of
 from nbfn.sessions.timeline.records import run_record
 from nbfn.sessions.timeline.runs import TimelineRun, merged, runs
 
@@ -152,7 +152,7 @@ class Feed:
         self._sent = protocol.State()
         self._totals = protocol.Totals()
         self._seen: dict[str, int] = {}
-        self._known: dict[str, KnownRows] = {}
+        self._known: dict[str, SentRows] = {}
         self._segments: dict[str, list[str]] = {}
         self._held = HolderCounts()
         self._named: dict[str, int | None] = {}
@@ -182,7 +182,7 @@ class Feed:
             subscriber(self._snapshot_for(watcher))
             self._watchers[subscriber] = watcher
 
-    def look(self, subscriber: Subscriber, targets: Collection[str]) -> None:
+    def set_shown(self, subscriber: Subscriber, targets: Collection[str]) -> None:
         """Sends a subscriber the outlines that it now shows, and later their changes."""
         with self._lock:
             watcher = self._watchers.get(subscriber)
@@ -201,7 +201,7 @@ class Feed:
             if not new.keys().isdisjoint((VALUES, VARIABLES)):
                 self.environment.read_shown()
 
-    def is_looked_at(self, target: str) -> bool:
+    def is_target_shown(self, target: str) -> bool:
         """Returns whether a subscriber shows an outline."""
         watchers = list(self._watchers.values())
         return any(target in each.pages and not each.is_paused for each in watchers)
@@ -587,7 +587,7 @@ class Feed:
         """Adds the changed rows of a function; none if they cannot be built now."""
         from nbfn.sessions.records import add_rows
 
-        old = self._known.get(function.id, KnownRows())
+        old = self._known.get(function.id, SentRows())
         rows = protocol.State()
         try:
             now = add_rows(rows, function, old, self._limits.get("traces"), self._names)
@@ -618,7 +618,7 @@ class Feed:
         if old is not None:
             self._replace(old, type(old)(), removed)
 
-    def _replace(self, old: KnownRows, now: KnownRows, removed: protocol.Removed) -> None:
+    def _replace(self, old: SentRows, now: SentRows, removed: protocol.Removed) -> None:
         """Removes the rows that a function no longer has, and counts its captures."""
         removed_ids = old.traces.keys() - now.traces.keys()
         removed.traces.extend(id for id in removed_ids if id in self._sent.traces)

@@ -45,7 +45,7 @@ def bundle_of(shown: Any) -> dict[str, Any]:
     """Returns the MIME bundle of a displayed object; the text of a result is its `repr`."""
     match shown:
         case WatchedObject():
-            shown.look()
+            shown.refresh()
             return _live("function", shown, feed().outline_of(shown)) | {"text/plain": repr(shown)}
         case TracedFunction() | WatchedFunction():
             return _live("function", shown, feed().outline_of(shown))
@@ -76,7 +76,7 @@ def bundle_of(shown: Any) -> dict[str, Any]:
             return outline_bundle(page_of(shown))
         case Times():
             return times_bundle(shown) | {"text/plain": repr(shown)}
-    graph = merged_record(shown) if isinstance(shown, TraceDiff) and _in_a_kernel() else None
+    graph = merged_record(shown) if isinstance(shown, TraceDiff) and _is_in_kernel() else None
     return outline_bundle(page_of(shown), graph) | {"text/plain": repr(shown)}
 
 
@@ -96,7 +96,7 @@ def graph_bundle(trace: Trace, label: str | None = None) -> dict[str, Any]:
     """
     graph, title = graph_of(trace), title_of(trace, label)
     bundle = _static(graph_outline(graph, title))
-    if not _in_a_kernel():
+    if not _is_in_kernel():
         return bundle
     record = record_in_notebook(title, graph, trace)
     bundle |= _held(protocol.SavedView(view="graph", graph=record, snapshot=_made_by()))
@@ -114,7 +114,7 @@ def times_bundle(times: Times, call: str | None = None) -> dict[str, Any]:
 
 def outline_bundle(outline: Outline, graph: protocol.GraphRecord | None = None) -> dict[str, Any]:
     """The MIME bundle of an outline: a page, with a picture if it has a graph; HTML and text."""
-    if not _in_a_kernel():
+    if not _is_in_kernel():
         return _static(outline)
     page = outline.record()
     held = protocol.SavedView(view="page", page=page, graph=graph, snapshot=_made_by())
@@ -143,7 +143,7 @@ def _live(
 ) -> dict[str, Any]:
     """Returns the MIME bundle of a live object: text, HTML, the extension's view and a widget."""
     bundle = _static(outline)
-    if _in_a_kernel():
+    if _is_in_kernel():
         now = feed()
         target = None if shown is None else shown.id
         snapshot = (
@@ -178,12 +178,12 @@ def needs_widget() -> bool:
     A widget is needed if no page with nbfn's extension is attached. Notebooks save a widget without
     its state, and some hosts then show an error; an unattended run would save initial states.
     """
-    if not _in_a_kernel() or not _is_looked_at():
+    if not _is_in_kernel() or not _is_attended():
         return False
     return is_built() and not feed().has_page
 
 
-def _is_looked_at() -> bool:
+def _is_attended() -> bool:
     """Returns whether the running cell may be watched: its front end accepts input requests."""
     from IPython.core.getipython import get_ipython
 
@@ -191,7 +191,7 @@ def _is_looked_at() -> bool:
     return bool(parent.get("content", {}).get("allow_stdin", True))
 
 
-def _in_a_kernel() -> bool:
+def _is_in_kernel() -> bool:
     if "IPython" not in sys.modules:
         return False
     from IPython.core.getipython import get_ipython

@@ -98,7 +98,9 @@ class View(_Widget):
             case {"type": "request_snapshot"}:
                 self._source.resume(self.receive)
             case {"type": "look", "targets": [*targets]}:
-                self._source.look(self.receive, [each for each in targets if type(each) is str])
+                self._source.set_shown(
+                    self.receive, [each for each in targets if type(each) is str]
+                )
             case _:
                 super()._asked(widget, content, buffers)
 

@@ -160,7 +160,7 @@ class Trial:
         """Restores variables, Python state and random numbers."""
         self._variables.restore()
         self._python.restore()
-        _tensorflow.put_eager_random_state_back(self._seeds)
+        _tensorflow.restore_eager_random_state(self._seeds)
 
     def run(self) -> Outcome:
         """Traces, runs eagerly, restores everything, and runs the trace."""

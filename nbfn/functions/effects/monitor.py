@@ -1,6 +1,6 @@
 """Keeps a trace from running user functions whose effects are not known.
 
-The walk of a statement follows the calls that stand in its text. Python calls more: operators,
+The walk of a statement follows the calls in its text. Python calls more: operators,
 properties, iteration, formatting; and libraries call the functions that their objects were given,
 such as the activation of a layer. So each call is inspected while a segment is traced: a user
 function that was not walked is walked then, with its actual arguments, before it runs.

@@ -38,7 +38,7 @@ class Verdict:
     reads: frozenset[str] = frozenset()
 
 
-def judged(node: ast.stmt, namespace: Mapping[str, Any], tapes: frozenset[str]) -> Verdict:
+def judge(node: ast.stmt, namespace: Mapping[str, Any], tapes: frozenset[str]) -> Verdict:
     """Returns the verdict on a statement that Python runs next or has just run.
 
     Args:

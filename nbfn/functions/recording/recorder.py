@@ -328,7 +328,7 @@ class Recorder(Record):
             if (
                 known is not None
                 and trace.differs_in_state_alone(key, call.wanted.context)
-                and _tensorflow.do_the_same(known, concrete)
+                and _tensorflow.are_equivalent(known, concrete)
             ):
                 causes = stale_causes(trace.state.differences(call.wanted.state))
                 with self.lock:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any
 
-from nbfn.functions.effects.statement import Verdict, judged
+from nbfn.functions.effects.statement import Verdict, judge
 
 RESULT = "nbfn·result"
 """The name of the cell's last value among the names that a segment writes."""
@@ -105,7 +105,7 @@ class Statement:
         if self.reason is not None and kinds == self._kinds:
             return Verdict(self.reason)
         try:
-            found = judged(self.node, namespace, tapes)
+            found = judge(self.node, namespace, tapes)
         except Exception as error:  # inspecting user objects may raise anything
             found = Verdict(f"cannot be looked into: {type(error).__name__}")
         self._kinds, self.reason = kinds, found.reason
@@ -168,12 +168,14 @@ def _bound(code: CodeType, run: Any, file: str) -> CodeType:
     return code.replace(co_consts=constants, co_filename=file)
 
 
-def analysed(body: Sequence[ast.stmt], compiled: Callable[[ast.Module], CodeType]) -> AnalysedCell:
+def analyse_cell(
+    body: Sequence[ast.stmt], compile_module: Callable[[ast.Module], CodeType]
+) -> AnalysedCell:
     """Analyses a cell.
 
     Args:
         body: The cell's statements.
-        compiled: Compiles a module of them.
+        compile_module: Compiles a module of them.
     """
     body = list(body)
     last = body[-1]
@@ -181,7 +183,7 @@ def analysed(body: Sequence[ast.stmt], compiled: Callable[[ast.Module], CodeType
         target = ast.copy_location(ast.Name(RESULT, ast.Store()), last)
         body[-1] = ast.copy_location(ast.Assign([target], last.value), last)
     reader = _Reader(body)
-    code = compiled(ast.Module(reader.instrumented(body), type_ignores=[]))
+    code = compile_module(ast.Module(reader.instrumented(body), type_ignores=[]))
     # A heuristic, by the text: see tests/functions/segments/test_tapes.py.
     accumulates = any("ForwardAccumulator" in each.text for each in reader.blocks[0])
     return AnalysedCell(reader.blocks, code, accumulates)

@@ -75,7 +75,7 @@ class Activity:
                     yield capture.name, int(capture.value.numpy())
 
 
-def doing(thread: int) -> Activity | None:
+def activity_of(thread: int) -> Activity | None:
     """Returns what a thread, which may be another one, does with traced functions; None if nothing.
 
     A trace has priority over the call that makes it, and outer ones over inner ones.
@@ -112,7 +112,7 @@ def runs_unrecorded(thread: int) -> bool:
     return not open_on(thread) and _tensorflow.runs_in(stack_of(thread))
 
 
-def doing_in(stack: Iterable[FrameType]) -> Activity | None:
+def activity_in(stack: Iterable[FrameType]) -> Activity | None:
     """Returns what was done in the frames of a traceback, outermost first, as `doing`."""
     found = list(_tensorflow.samples(stack))
     traced = [sample for sample in found if sample.graph is not None]

@@ -179,7 +179,7 @@ def _see(concrete: Any) -> None:
     with _lock:
         groups = [group for group in _groups if group.is_late]
     for group in groups:
-        group.look()
+        group.refresh()
     observer = _known(function)
     if observer is None:
         if not _discovering:

@@ -92,7 +92,7 @@ class Composite(Container):
         """Makes the parts."""
         made = parts_of(self.configure(self.config))
         names = part_names(made)
-        if self._life.scope is not None:
+        if self._internal.scope is not None:
             made = [
                 adopt(self, part, name) if is_module(part) else part
                 for part, name in zip(made, names, strict=True)
@@ -104,7 +104,7 @@ class Composite(Container):
 
     @nowrap
     def _made(self) -> tuple[Sequence[Any], Sequence[str]]:
-        if self._life.scope is None:
+        if self._internal.scope is None:
             return inspect_hook(self, "setup")["made"]  # type: ignore[no-any-return]
         prepare(self)
         return self.__dict__["made"]  # type: ignore[no-any-return]

@@ -24,7 +24,7 @@ from nbfn.modules.layers.keras_template import (
     LayerTemplate,
     Slot,
     build,
-    cached,
+    cached_template,
     has_own_state,
     is_seed_state,
     remember,
@@ -33,7 +33,7 @@ from nbfn.modules.layers.keras_template import (
 )
 from nbfn.modules.lifecycle import binding
 from nbfn.modules.lifecycle.methods import nowrap, wrap
-from nbfn.modules.lifecycle.naming import alike, configuration
+from nbfn.modules.lifecycle.naming import configuration, same_configuration
 from nbfn.modules.module.module import Module
 from nbfn.modules.variables.keys import as_number
 from nbfn.modules.variables.scope import Scope
@@ -197,7 +197,7 @@ def _template(module: KerasModule, scope: Scope, args: Any, kwargs: Any) -> Laye
     defaults = (keras.config.dtype_policy().name, keras.config.image_data_format())
     memo = scope.store.memo
     kept = memo.get(scope.path)
-    if kept is not None and kept[0] == defaults and alike(kept[1], module, exact=True):
+    if kept is not None and kept[0] == defaults and same_configuration(kept[1], module, exact=True):
         return kept[2]  # type: ignore[no-any-return]
     config = (configuration(module), defaults)
     given = module.__dict__.get("layer")
@@ -207,7 +207,7 @@ def _template(module: KerasModule, scope: Scope, args: Any, kwargs: Any) -> Laye
         return build(module.make_layer, module.collection, seed, args, kwargs)
 
     # A layer with weights is not cached, so that it is freed when the user deletes it.
-    template = make() if weighty else cached((config, _stored_shapes(scope)), make)
+    template = make() if weighty else cached_template((config, _stored_shapes(scope)), make)
     slots = template.slots.values()
     missing = [s for s in slots if not place(scope, s).has(s.collection, s.path[-1])]
     seed: Any = None

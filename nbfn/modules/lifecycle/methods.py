@@ -18,7 +18,7 @@ from nbfn.code import wraps
 from nbfn.modules.errors import PropertyError, UnboundModuleError
 from nbfn.modules.lifecycle import context
 from nbfn.modules.lifecycle.interception import around
-from nbfn.modules.lifecycle.last_call import begin, noted
+from nbfn.modules.lifecycle.last_call import begin, recording
 from nbfn.modules.lifecycle.setup import prepare
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -108,14 +108,14 @@ def enter(
     Raises:
       UnboundModuleError: a compact method of an unbound module.
     """
-    here, life = context.here, module._life
-    scope, scope_name = life.scope, None
+    here, internal = context.here, module._internal
+    scope, scope_name = internal.scope, None
     wanted = None
     if scope is not None:
         store = scope.store
         if store.closed or store.suspended:
             store.check_open(scope.path)
-        if not life.ready:
+        if not internal.ready:
             prepare(module)
         if not tf.executing_eagerly():
             scope_name = _name_scope(module, label)
@@ -139,7 +139,7 @@ def enter(
     if here.interceptors or wanted is not None:
         fn = around(module, fn, label)
     if here.noting is not None and label == "__call__":
-        fn = noted(fn)
+        fn = recording(fn)
     return fn, scope_name, opened, previous
 
 
@@ -179,7 +179,7 @@ def wrap_setup(fn: Callable[..., Any], kind: str) -> Callable[..., Any]:
             run = method.__wrapped__
             run = around(self, run, kind) if context.here.interceptors else run
             call_as_here(run, (self,), {})
-        elif self._life.scope is not None:
+        elif self._internal.scope is not None:
             prepare(self)
         else:
             raise UnboundModuleError(

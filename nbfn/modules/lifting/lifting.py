@@ -296,7 +296,7 @@ def _copy(thing: Any, inner: Inner, copied: Callable[[Any], Any]) -> Any:
     }
     with context.entered(None):
         made = cls(**fields, parent=None, name=thing.__dict__["name"])
-    attach(made, Scope(inner, thing._life.scope.path))
+    attach(made, Scope(inner, thing._internal.scope.path))
     return made
 
 

@@ -108,7 +108,7 @@ def walk(module: Any) -> Iterator[Any]:
     """Yields the module and those below it that have been used, parents first."""
     yield module
     prepare(module)
-    for child in module._life.children.values():
+    for child in module._internal.children.values():
         yield from walk(child)
 
 

@@ -66,7 +66,7 @@ class Members(Template, library=True):
                 f"the parameter {name!r} of {type(self).__name__} needs an initializer, a function "
                 f"of a key; found {init_fn!r}"
             )
-        if self._life.scope is None and self._is_inspected():
+        if self._internal.scope is None and self._is_inspected():
             return Absent(f"The parameter {name!r} of {type(self).__name__}")
         scope = self._declares("params", name)
         known = scope.params.get(name)
@@ -247,7 +247,7 @@ class Members(Template, library=True):
 
     def _scope(self, what: str) -> Scope:
         """Returns the module's scope; raises an error if it has none or it is closed."""
-        scope = self._life.scope
+        scope = self._internal.scope
         if scope is None:
             raise UnboundModuleError(
                 f"{type(self).__name__}.{what} needs variables or random streams, but this module "
@@ -258,7 +258,7 @@ class Members(Template, library=True):
 
     def _is_inspected(self) -> bool:
         """Returns whether ``setup`` of an unbound module runs only to find its submodules."""
-        table = context.table_of(self) if self._life.scope is None else None
+        table = context.table_of(self) if self._internal.scope is None else None
         return table is not None and table.kind == "setup"
 
     def _declares(self, collection: str, name: str) -> Scope:
@@ -266,13 +266,13 @@ class Members(Template, library=True):
         table = context.here.tables.get(id(self))
         if table is None or table.kind == "declare":
             raise self._misplaced(collection, name)
-        life = self._life
-        scope = life.scope
+        internal = self._internal
+        scope = internal.scope
         if scope is None or scope.store.closed or scope.store.suspended:
             scope = self._scope("param" if collection == "params" else "variable")
-        names = table.names if table.kind == "compact" else life.names
-        if not names.take_free(name, collection, life.names):
-            raise name_in_use(self, name, collection, names, life.names)
+        names = table.names if table.kind == "compact" else internal.names
+        if not names.take_free(name, collection, internal.names):
+            raise name_in_use(self, name, collection, names, internal.names)
         return scope
 
     def _misplaced(self, collection: str, name: str) -> PlacementError:

@@ -166,7 +166,7 @@ class Module(Bound, library=True):
 
         Implements: Flax Linen, ``Module.module_paths``.
         """
-        if self._life.scope is not None:
+        if self._internal.scope is not None:
             return paths(self)
         found: dict[str, Any] = self._looked_at(rngs, args, kwargs, paths)
         return found
@@ -187,7 +187,7 @@ class Module(Bound, library=True):
           One line for each module, with its own variables, and the totals. For a bound module,
           modules of compact methods are known once they have been called.
         """
-        if self._life.scope is not None:
+        if self._internal.scope is not None:
             return table(self, depth)
         text: str = self._looked_at(rngs, args, kwargs, lambda module: table(module, depth))
         return text

@@ -12,7 +12,7 @@ from nbfn.modules.lifting.axes import flat_tensors, flatten, move_axis, pack, sp
 from nbfn.modules.lifting.inner_store import Inner
 from nbfn.modules.lifting.lifting import Leaf, Lift, describe
 from nbfn.modules.lifting.runs import Call, SlicedCalls
-from nbfn.modules.lifting.target import transformed
+from nbfn.modules.lifting.target import transform
 from nbfn.modules.variables.filters import Filter, FilterLike
 
 
@@ -87,7 +87,7 @@ def scan(
         "reverse": reverse,
         "unroll": unroll,
     }
-    return transformed(target, "nn.scan", "Scan", call, methods, options)
+    return transform(target, "nn.scan", "Scan", call, methods, options)
 
 
 class _Loop(SlicedCalls):

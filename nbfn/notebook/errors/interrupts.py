@@ -8,7 +8,7 @@ from types import TracebackType
 
 from nbfn import _tensorflow
 from nbfn.code import is_installed
-from nbfn.functions.watching.activity import doing_in, tracing_since
+from nbfn.functions.watching.activity import activity_in, tracing_since
 from nbfn.notebook.frames import CodeLine, is_cell, is_users
 from nbfn.site import GENERATED
 
@@ -47,7 +47,7 @@ def add_note_of_interrupt(error: KeyboardInterrupt, entries: Sequence[TracebackT
     if getattr(error, "__notes__", ()):
         return
     stack = [entry.tb_frame for entry in entries]
-    doing = doing_in(stack)
+    doing = activity_in(stack)
     if doing is None:
         return
     if doing.kind == "run":

@@ -20,7 +20,7 @@ _UNSUPPORTED = re.compile(r"Detected unsupported operations .*")
 _ATTRIBUTES = re.compile(r"\[_XlaMustCompile=[^\]]*\]|\[\](?= on )|(?<=\))\{\{node [^}]*\}\}")
 
 
-def parsed(error: BaseException) -> tuple[str, str, list[CodeLine]]:
+def parse_message(error: BaseException) -> tuple[str, str, list[CodeLine]]:
     """Splits an error of TensorFlow into class name, message, and lines of user code."""
     text = str(error)
     name = type(error).__name__

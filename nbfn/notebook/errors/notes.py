@@ -15,11 +15,11 @@ from nbfn.functions.recording.refusal import StaleTraceError, TraceLimitError
 from nbfn.notebook.cells.unchanged import is_of_a_cell
 from nbfn.notebook.errors.decisions import (
     gives_seed,
-    in_try,
-    instead,
+    is_in_try,
     keeps_in_loop,
     loops_over_data,
     raises_in_branch,
+    replacement_on,
     sizes_on,
     sizes_read,
 )
@@ -95,7 +95,7 @@ def _holds_graph_tensor(value: Any) -> bool:
 def _condition(failure: LocatedError) -> str:
     if failure.line is not None and gives_seed(failure.line):
         return failure.place + _SEED  # with global seed 0, TensorFlow compares the seed with 0
-    other = None if failure.line is None else instead(failure.line)
+    other = None if failure.line is None else replacement_on(failure.line)
     if other is not None:
         return f"{failure.place}a tensor has no value while the function is traced, and {other}"
     of_keras = _by_keras(failure)
@@ -175,7 +175,7 @@ def _not_caught(failure: LocatedError) -> str | None:
     """Advises on an error of the runtime, which ``except`` in a traced function cannot catch."""
     if not isinstance(failure.error, tf.errors.OpError):
         return None
-    if failure.line is None or not in_try(failure.line):
+    if failure.line is None or not is_in_try(failure.line):
         return None
     return (
         f"{failure.place}`except` catches what Python raises while the function is traced; this "

@@ -101,21 +101,21 @@ class Statistics(tuple[VariableStatistics, ...]):
 
 def statistics_of(named: Iterable[tuple[str, tf.Variable]]) -> Statistics:
     """Computes the statistics of variables, and keeps copies for the next `change`."""
-    return Statistics(_look(name, variable) for name, variable in named)
+    return Statistics(_statistics_of(name, variable) for name, variable in named)
 
 
-def glimpsed(named: Iterable[tuple[str, tf.Variable]], seconds: float) -> Statistics:
+def quick_statistics(named: Iterable[tuple[str, tf.Variable]], seconds: float) -> Statistics:
     """Computes the statistics of as many variables as the time allows, without `change`."""
     end = time.monotonic() + seconds
     found = []
     for name, variable in named:
         if time.monotonic() > end:
             break
-        found.append(_look(name, variable, is_noted=False))
+        found.append(_statistics_of(name, variable, is_noted=False))
     return Statistics(found)
 
 
-def _look(name: str, variable: tf.Variable, is_noted: bool = True) -> VariableStatistics:
+def _statistics_of(name: str, variable: tf.Variable, is_noted: bool = True) -> VariableStatistics:
     values = np.asarray(variable.numpy())  # dtype object for strings
     known: dict[str, Any] = {"shape": values.shape, "dtype": variable.dtype.name}
     # "V" is the kind of bfloat16, which ml_dtypes adds to NumPy.

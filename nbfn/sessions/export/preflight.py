@@ -15,7 +15,7 @@ from nbfn.functions.signatures.sizes import advice_on_sizes
 from nbfn.functions.traced.graph_problems import LARGE_CONSTANT
 from nbfn.functions.traces.key import ObjectLeaf
 from nbfn.sessions.cluster.once import is_spread
-from nbfn.sessions.export.choice import is_callable, is_gone
+from nbfn.sessions.export.choice import is_callable, is_collected
 from nbfn.sessions.export.resources import ExportError
 from nbfn.sessions.export.signature import obstacles
 from nbfn.sessions.export.subjects import input_signature, subjects
@@ -130,7 +130,7 @@ def _is_open(trace: Trace) -> bool:
 def _of_trace(name: str, trace: Trace) -> Iterator[Problem]:
     refused, noted = partial(Problem, name, True), partial(Problem, name, False)
     for path, leaf in trace.key.leaves.items():
-        if isinstance(leaf, ObjectLeaf) and is_gone(leaf):
+        if isinstance(leaf, ObjectLeaf) and is_collected(leaf):
             yield refused(
                 f"was traced for the object `{path}`, which no longer exists",
                 "keep the object in a name, and call the function again",

@@ -254,7 +254,7 @@ def test_a_watched_object_is_followed_while_it_is_looked_at() -> None:
     messages: list[Any] = []
     feed().subscribe(messages.append)
     try:
-        feed().look(messages.append, [watched.id])
+        feed().set_shown(messages.append, [watched.id])
         assert messages[-1].pages[watched.id].groups[0].summary == (
             "0 calls, 0 hits, 0 traces, 0 retraces"
         )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class KnownRows:
+class SentRows:
     """The rows of a function that were already sent.
 
     Attributes:

@@ -14,7 +14,7 @@ _OF_NAMES = ("PartitionedCall-", "StatefulPartitionedCall-")
 """Prefixes of the names of call gradients, which TensorFlow numbers."""
 
 
-def do_the_same(one: Any, other: Any) -> bool:
+def are_equivalent(one: Any, other: Any) -> bool:
     """Returns whether two traces have the same operations, inputs, outputs and captures.
 
     Names of operations and functions are ignored. Objects of this process, such as Python functions
