@@ -38,7 +38,7 @@ from nbfn._tensorflow.graphs.captures import (
     is_loop_or_branch,
     line_in,
     operations_outside,
-    reached,
+    reachable_functions,
     stateful_random_operations,
     trackable_children,
     writes,
@@ -83,7 +83,7 @@ from nbfn._tensorflow.graphs.variables import (
     users_line,
     whole_of,
 )
-from nbfn._tensorflow.graphs.wrappers import WRAPPERS, ignored_attributes, unwrapped
+from nbfn._tensorflow.graphs.wrappers import WRAPPERS, ignored_attributes, unwrap
 from nbfn._tensorflow.running.cancellation import (
     CAN_CANCEL,
     Cancellation,
@@ -187,7 +187,7 @@ from nbfn._tensorflow.tracing.tracing import (
     release_lock,
     restore_initialization,
     schedules,
-    unlisted,
+    untraced_copy,
 )
 
 leave_alone("nbfn")

@@ -76,11 +76,11 @@ class Agent:
     def _watch(self, function: Any) -> None:
         recorder = weakref.ref(function.recorder)
         late = weakref.finalize(
-            function, self._ended, function.id, function.site, function.parameters, recorder
+            function, self._on_call, function.id, function.site, function.parameters, recorder
         )
         late.atexit = False
 
-    def _ended(self, id: str, site: Site, parameters: str, recorder: Any) -> None:
+    def _on_call(self, id: str, site: Site, parameters: str, recorder: Any) -> None:
         from nbfn.sessions.records import state_of
 
         found = recorder()

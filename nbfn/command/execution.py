@@ -25,7 +25,7 @@ from nbfn.command.outcome import CommandError, Exit
 from nbfn.command.record import NotebookCell, NotebookFailure, NotebookRun
 from nbfn.notebook.progress import DISPLAY
 
-PATIENCE = 10.0
+REPLY_TIMEOUT = 10.0
 """Seconds in which an interrupted kernel must send its last answers."""
 
 _AGENT = "__import__('nbfn.command.agent', fromlist=['_'])"
@@ -145,7 +145,7 @@ class Execution:
             return
         with contextlib.suppress(RuntimeError, DeadKernelError, _NoAnswerError, TimeoutError):
             await self._manager.interrupt_kernel()
-            await asyncio.wait_for(self.collect(), PATIENCE)
+            await asyncio.wait_for(self.collect(), REPLY_TIMEOUT)
 
     def _last_output_lines(self, start: int = 0) -> list[str]:
         """Returns the last lines written by the kernel's process after a position."""
@@ -174,7 +174,9 @@ class Execution:
             if task is not None and task.cancelling():
                 raise asyncio.CancelledError from None
             failure = self.death(cell)
-            failure.details = "\n".join([*_printed(node)[-_LAST_WORDS:], failure.details]).strip()
+            failure.details = "\n".join(
+                [*_printed_lines(node)[-_LAST_WORDS:], failure.details]
+            ).strip()
         except CellExecutionError as error:
             sentence = " ".join(_plain(f"{error.ename}: {error.evalue}").split())
             failure = NotebookFailure(
@@ -258,7 +260,7 @@ def _traceback(node: NotebookNode) -> str:
     return _plain("\n".join(errors[-1].traceback)) if errors else ""
 
 
-def _printed(node: NotebookNode) -> list[str]:
+def _printed_lines(node: NotebookNode) -> list[str]:
     """Returns the lines that a cell has printed."""
     texts = (each.text for each in node.outputs if each.output_type == "stream")
     return _plain("".join(texts)).splitlines()

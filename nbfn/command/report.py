@@ -44,7 +44,7 @@ def html_of(record: NotebookRun) -> str:
     environment.filters |= {
         "count": count,
         "duration": duration,
-        "marked": _marked,
+        "marked": _markup,
         "place": place_text,
         "size": data_size,
     }
@@ -66,7 +66,7 @@ def html_of(record: NotebookRun) -> str:
         sections=sections,
         cells=_cells_table(record),
         longest=max((cell.seconds or 0 for cell in record.cells), default=0) or 1,
-        exported=_exported(record),
+        exported=_export_page(record),
         phrase=protocol.Phrase,
         signs=_SIGNS,
         max_rows=MAX_ROWS,
@@ -81,7 +81,7 @@ def html_of(record: NotebookRun) -> str:
     )
 
 
-def _exported(record: NotebookRun) -> protocol.Page | None:
+def _export_page(record: NotebookRun) -> protocol.Page | None:
     """Returns the kernel's page about the exported model."""
     page = (record.export or {}).get("page")
     return None if page is None else protocol.Page.model_validate(page)
@@ -95,7 +95,7 @@ def _snapshot(record: NotebookRun, outlines: dict[str, protocol.Page]) -> protoc
     }
     # The kernel has ended, so no work is running.
     tables["work"] = {}
-    tables["runs"] = {id: _ended(run) for id, run in state.runs.items()}
+    tables["runs"] = {id: _as_ended(run) for id, run in state.runs.items()}
     rows, totals = protocol.State.model_validate(tables), record.collected.totals
     shown = SessionState(rows, totals, users=SessionState(state, totals).captured_by)
     pages: dict[str, protocol.Page | None] = {
@@ -113,12 +113,12 @@ def _snapshot(record: NotebookRun, outlines: dict[str, protocol.Page]) -> protoc
     )
 
 
-def _ended(run: protocol.RunRecord) -> protocol.RunRecord:
+def _as_ended(run: protocol.RunRecord) -> protocol.RunRecord:
     """Returns a run as it is after its kernel has ended."""
     return run.model_copy(update={"running": False, "interrupted": 1}) if run.running else run
 
 
-def _marked(sentence: str) -> Markup:
+def _markup(sentence: str) -> Markup:
     """Escapes a sentence, and marks text between backticks as code."""
     return Markup(re.sub(r"`([^`\n]+)`", r"<code>\1</code>", str(escape(sentence))))
 

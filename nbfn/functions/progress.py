@@ -87,9 +87,9 @@ class Progress(Generic[T]):
                 "zip(nbfn.progress(…), …) write nbfn.progress(enumerate(…)) or "
                 "nbfn.progress(zip(…))"
             )
-        return self._counted()
+        return self._iterate()
 
-    def _counted(self) -> Iterator[T]:
+    def _iterate(self) -> Iterator[T]:
         elements = iter(self._iterable)  # for a symbolic tensor TensorFlow raises
         with working(Work("loop", self.name, self.unit, total=self._total())) as work:
             while True:

@@ -39,7 +39,7 @@ class Channel:
 
     def open(self) -> None:
         """Registers the target and the presence comm."""
-        self._manager.register_target(TARGET, self._opened)
+        self._manager.register_target(TARGET, self._on_open)
         self._manager.register_comm(_presence())
         # A page whose requests wait behind queued cells learns from this message that nbfn is
         # loaded.
@@ -49,12 +49,12 @@ class Channel:
         """Unregisters both and closes the comms of all clients."""
         # Unregistered first: a page whose comm is closed immediately looks for another one.
         self._manager.unregister_comm(_presence())
-        self._manager.unregister_target(TARGET, self._opened)
+        self._manager.unregister_target(TARGET, self._on_open)
         for client in list(self._clients.values()):
             client.close()
         self._clients.clear()
 
-    def _opened(self, opened: BaseComm, message: dict[str, Any]) -> None:
+    def _on_open(self, opened: BaseComm, message: dict[str, Any]) -> None:
         try:
             self._attach(opened, message)
         finally:
@@ -81,7 +81,7 @@ class Channel:
         client = _Client(opened, self._on_message, data.get("page"))
         earlier = [id for id, each in list(self._clients.items()) if client.replaces(each)]
         self._clients[opened.comm_id] = client
-        opened.on_close(lambda _: self._closed(opened.comm_id))
+        opened.on_close(lambda _: self._on_close(opened.comm_id))
         client.attach()
         # Closed last, so that a page always has an open comm.
         for id in earlier:
@@ -89,7 +89,7 @@ class Channel:
             if replaced is not None:
                 replaced.close()
 
-    def _closed(self, comm_id: str) -> None:
+    def _on_close(self, comm_id: str) -> None:
         self._on_message()
         client = self._clients.pop(comm_id, None)
         if client is not None:
@@ -116,7 +116,7 @@ class _Client:
         return self._page is not None and self._page == other._page
 
     def attach(self) -> None:
-        self._comm.on_msg(self._received)
+        self._comm.on_msg(self._on_data)
         self._feed.subscribe(self._send, is_page=True)
 
     def detach(self) -> None:
@@ -129,7 +129,7 @@ class _Client:
     def _send(self, message: Any) -> None:
         self._context.copy().run(self._comm.send, message.model_dump(mode="json"))
 
-    def _received(self, message: dict[str, Any]) -> None:
+    def _on_data(self, message: dict[str, Any]) -> None:
         self._on_message()
         match message.get("content", {}).get("data", {}):
             case {"type": "request_snapshot"} | {"type": "watch", "active": True}:

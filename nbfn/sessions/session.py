@@ -31,9 +31,9 @@ from nbfn.functions.watching.watched_object import tf_functions
 from nbfn.outlines.session import SessionState
 from nbfn.sessions.cluster import strategy as cluster
 from nbfn.sessions.contents import kinds
-from nbfn.sessions.contents.held import SavableState, held_by
 from nbfn.sessions.contents.model import Model, is_model, model_of, trained
 from nbfn.sessions.contents.objects import is_dataset, is_iterator, objects_below
+from nbfn.sessions.contents.savable_state import SavableState, savable_state
 from nbfn.sessions.contents.statistics import Statistics, statistics_of
 from nbfn.sessions.dependencies import Dependencies, dependencies_of
 from nbfn.sessions.environment import object_rows, update_environment, update_names
@@ -270,16 +270,16 @@ class Session:
     @property
     def users(self) -> Callable[[tf.Variable], tuple[str, ...]]:
         """A callable that returns, for a variable, the functions with a trace that captures it."""
-        captured = list(self._captured())
+        captured = list(self._capture_ids())
         return lambda variable: tuple(name for name, ids in captured if id(variable) in ids)
 
     @property
     def unused(self) -> dict[str, tf.Variable]:
         """The variables that no trace captures."""
-        used = {key for _, captured in self._captured() for key in captured}
+        used = {key for _, captured in self._capture_ids() for key in captured}
         return {name: each for name, each in self.variables.items() if id(each) not in used}
 
-    def _captured(self) -> Iterator[tuple[str, set[int]]]:
+    def _capture_ids(self) -> Iterator[tuple[str, set[int]]]:
         for name, function in self._all_functions():
             captures = function.captures
             held = (each.target for each in captures if each.kind == "variable")
@@ -397,7 +397,7 @@ class Session:
 
     def held(self) -> SavableState:
         """Returns the variables and mutable tables, which can be saved."""
-        return held_by(self.named(), self.tables)
+        return savable_state(self.named(), self.tables)
 
     def __repr__(self) -> str:
         totals = self.totals

@@ -33,7 +33,7 @@ def container_check(value: Any, fetch: Fetch, content: Any) -> Check | None:
         content: Its content.
     """
     found: list[Check] = []
-    plain = _tensorflow.unwrapped(value)
+    plain = _tensorflow.unwrap(value)
     if type(plain) not in _CONTAINERS or not _add_checks(plain, fetch, found, [_MAX_PARTS]):
         return None
     return functools.partial(_holds, tuple(found), fetch, content)
@@ -60,7 +60,7 @@ def _add_checks(value: Any, fetch: Fetch, found: list[Check], left: list[int]) -
             held.append(IdentityCheck(None, item))
             continue
         inner = functools.partial(part_fetched, fetch, Part("item", key))
-        plain = _tensorflow.unwrapped(item)
+        plain = _tensorflow.unwrap(item)
         if type(plain) in _CONTAINERS:
             if not _add_checks(plain, inner, found, left):
                 return False
@@ -78,7 +78,7 @@ def _add_checks(value: Any, fetch: Fetch, found: list[Check], left: list[int]) -
 
 
 def _parts_fetched(fetch: Fetch, parts: Callable[[Any], tuple[Any, ...]]) -> tuple[Any, ...]:
-    return parts(_tensorflow.unwrapped(fetch()))
+    return parts(_tensorflow.unwrap(fetch()))
 
 
 def _has_content(fetch: Fetch, content: Any) -> bool:

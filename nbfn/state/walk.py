@@ -182,7 +182,7 @@ class Walk:
         self.state.keeps |= reference is None
         return reference or (lambda: value)
 
-    def _numbered(self, name: str, place: Any) -> str:
+    def _unique_name(self, name: str, place: Any) -> str:
         """Returns the name of a class or a namespace, numbered if others have the same name."""
         known = self._places[name]
         number = next((i for i, each in enumerate(known) if each is place), len(known))
@@ -284,7 +284,7 @@ class Walk:
         """Follows the items of a container; its own fingerprint covers its content."""
         if not self._is_new("items", id(value)):
             return
-        is_dict, is_set = is_a(_tensorflow.unwrapped(value), dict), is_a(value, (set, frozenset))
+        is_dict, is_set = is_a(_tensorflow.unwrap(value), dict), is_a(value, (set, frozenset))
         key: Any = None
         most = max(0, min(self._items_left, MAX_PARTS))
         for i, item in enumerate(itertools.islice(items, most)):
@@ -358,7 +358,7 @@ class Walk:
             self._visit_config()
         if any(not _is_library(namespace.get(root)) for root in read.roots):
             self.named |= {ANY}
-        module = self._numbered(namespace.get("__name__", ""), namespace)
+        module = self._unique_name(namespace.get("__name__", ""), namespace)
         hidden: set[str] = set()
         for name in sorted(read.globals):
             if name not in namespace and hasattr(builtins, name):
@@ -376,7 +376,7 @@ class Walk:
             self.state.same.append((probe, True))
         for name in sorted(read.modules):
             if name.startswith("."):
-                name = _resolved(name, namespace.get("__package__"))
+                name = _absolute_name(name, namespace.get("__package__"))
             fetch = functools.partial(sys.modules.get, name, ABSENT)
             self._visit(Source("module", name, f"import {name}"), fetch, fetch())
         for i, name in enumerate(function.__code__.co_freevars):
@@ -576,7 +576,7 @@ class Walk:
 
     def _visit_class_attribute(self, cls: type, attribute: str) -> None:
         value = vars(cls)[attribute]
-        place = self._numbered(f"{OF_CLASS}{cls.__module__}.{cls.__qualname__}", cls)
+        place = self._unique_name(f"{OF_CLASS}{cls.__module__}.{cls.__qualname__}", cls)
         route = f"{place}.{attribute}"
         source = Source("attribute", f"{cls.__name__}.{attribute}", route)
         if source in self.state.fingerprints or is_a(value, MemberDescriptorType):
@@ -642,7 +642,7 @@ def _is_keras(value: Any) -> bool:
     return isinstance(name, str) and name.partition(".")[0] == "keras"
 
 
-def _resolved(name: str, package: Any) -> str:
+def _absolute_name(name: str, package: Any) -> str:
     """Returns the absolute name of a module that is imported by a relative one."""
     try:
         return importlib.util.resolve_name(name, package)

@@ -99,7 +99,9 @@ def graph_bundle(trace: Trace, label: str | None = None) -> dict[str, Any]:
     if not _is_in_kernel():
         return bundle
     record = record_in_notebook(title, graph, trace)
-    bundle |= _held(protocol.SavedView(view="graph", graph=record, snapshot=_made_by()))
+    bundle |= _saved_entry(
+        protocol.SavedView(view="graph", graph=record, snapshot=_kernel_snapshot())
+    )
     if needs_widget():
         from nbfn.views.widget import graph_widget, widget_view
 
@@ -108,17 +110,17 @@ def graph_bundle(trace: Trace, label: str | None = None) -> dict[str, Any]:
 
 
 def times_bundle(times: Times, call: str | None = None) -> dict[str, Any]:
-    """The MIME bundle of a call's times: the slowest operations, and the graph in colours."""
+    """Returns the MIME bundle of a call's times: the slowest operations and the coloured graph."""
     return outline_bundle(*timed(times, call))
 
 
 def outline_bundle(outline: Outline, graph: protocol.GraphRecord | None = None) -> dict[str, Any]:
-    """The MIME bundle of an outline: a page, with a picture if it has a graph; HTML and text."""
+    """Returns the MIME bundle of an outline: a page, a picture of its graph, HTML and text."""
     if not _is_in_kernel():
         return _static(outline)
     page = outline.record()
-    held = protocol.SavedView(view="page", page=page, graph=graph, snapshot=_made_by())
-    bundle = _static(outline) | _held(held)
+    held = protocol.SavedView(view="page", page=page, graph=graph, snapshot=_kernel_snapshot())
+    bundle = _static(outline) | _saved_entry(held)
     if graph is not None and needs_widget():
         from nbfn.views.widget import graph_widget, widget_view
 
@@ -126,13 +128,13 @@ def outline_bundle(outline: Outline, graph: protocol.GraphRecord | None = None) 
     return bundle
 
 
-def _made_by() -> protocol.Snapshot:
+def _kernel_snapshot() -> protocol.Snapshot:
     """Returns a snapshot that only identifies the kernel that made a result."""
     now = feed()
     return protocol.Snapshot(epoch=now.epoch, seq=now.seq, nbfn=__version__, state=protocol.State())
 
 
-def _held(view: protocol.SavedView) -> dict[str, Any]:
+def _saved_entry(view: protocol.SavedView) -> dict[str, Any]:
     return {protocol.MIME_TYPE: view.model_dump(mode="json", exclude_none=True)}
 
 
@@ -151,7 +153,7 @@ def _live(
             if target is None
             else now.saved_snapshot_of(target, outline.record())
         )
-        bundle |= _held(protocol.SavedView(view=view, target=target, snapshot=snapshot))
+        bundle |= _saved_entry(protocol.SavedView(view=view, target=target, snapshot=snapshot))
     if needs_widget():
         from nbfn.views.widget import live_widget, widget_view
 
@@ -164,7 +166,7 @@ def _static(outline: Outline) -> dict[str, Any]:
 
 
 def metadata_of(bundle: dict[str, Any]) -> dict[str, Any]:
-    """The metadata that belongs beside a MIME bundle: without it Colab draws no widget."""
+    """Returns the metadata for a MIME bundle; without it Colab draws no widget."""
     if "application/vnd.jupyter.widget-view+json" not in bundle:
         return {}
     from nbfn.views.widget import widget_metadata

@@ -54,7 +54,7 @@ def called(nodes: Iterable[Any]) -> Iterator[str]:
                 yield from (each.name for each in (value.func, *value.list.func) if each.name)
 
 
-def reached(nodes: Sequence[Any], library: Any) -> dict[str, Any]:
+def reachable_functions(nodes: Sequence[Any], library: Any) -> dict[str, Any]:
     """Returns the functions of a library that nodes call, directly or indirectly, by name."""
     functions = {each.signature.name: each for each in library.function}
     found: dict[str, Any] = {}

@@ -165,7 +165,7 @@ class Looks:
         return [] if name is None else [graph.get_operation_by_name(name)]
 
     def look_at(self, look: Callable[..., Any], tensors: list[Any]) -> Any:
-        """Like the function `look_at`, but after earlier looks."""
+        """Attaches a callback like the function `look_at`; it runs after earlier ones."""
         graph: Any = tf.compat.v1.get_default_graph()
         with tf.control_dependencies(self._before(graph)):
             made = look_at(look, tensors)

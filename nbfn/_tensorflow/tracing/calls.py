@@ -197,7 +197,7 @@ def flat_call(concrete: Any) -> Callable[[list[Any]], Any]:
     external = getattr(concrete, "_captured_inputs", None)
     # A callable is a deferred capture: TensorFlow gets its value at each call.
     if external is None or any(callable(each) for each in external):
-        return _filtered(lambda inputs: call(inputs, concrete.captured_inputs))
+        return _hide_frames(lambda inputs: call(inputs, concrete.captured_inputs))
     captured = concrete.captured_inputs
     direct, recorded = _direct_call(concrete), _recorded_call(concrete)
 
@@ -315,7 +315,7 @@ _HAS_RECORDED_CALL = (
 )
 
 
-def _filtered(call: Callable[..., Any]) -> Callable[..., Any]:
+def _hide_frames(call: Callable[..., Any]) -> Callable[..., Any]:
     return call if _traceback_utils is None else _traceback_utils.filter_traceback(call)
 
 
@@ -323,7 +323,7 @@ def _raise(error: Exception) -> None:
     raise error
 
 
-_raise_filtered = _filtered(_raise)
+_raise_filtered = _hide_frames(_raise)
 """Raises an error without the frames of TensorFlow in its traceback."""
 
 

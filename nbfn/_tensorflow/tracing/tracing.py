@@ -249,7 +249,7 @@ class UnlistedFunction(ScopedFunction):
     """A tf.function for internal use, which is not listed."""
 
 
-def unlisted(function: Any, kind: type) -> Any:
+def untraced_copy(function: Any, kind: type) -> Any:
     """Returns a function of this class with the same Python function and options, untraced."""
     if hasattr(Function, "_clone"):
         made = Function._clone(function, None)

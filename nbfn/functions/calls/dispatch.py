@@ -126,7 +126,7 @@ class Dispatch:
                 return
         # Each argument needs a tensor of its own: an array is converted to a new one each time, and
         # if one tensor is passed twice, nothing else shows which argument feeds which input.
-        args, kwargs = tf.nest.map_structure(_copied, (args, kwargs))
+        args, kwargs = tf.nest.map_structure(_copy, (args, kwargs))
         tensors.clear()
         cheap_key(args, kwargs, tensors)
         inputs = _tensorflow.flat_inputs(function, concrete, args, kwargs)
@@ -148,7 +148,7 @@ class Dispatch:
         self.entries = {}
 
 
-def _copied(value: Any) -> Any:
+def _copy(value: Any) -> Any:
     if type(value) is _tensorflow.EagerTensor or type(value) in _ARRAYS:
         return tf.identity(value)
     return value

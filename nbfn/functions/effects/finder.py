@@ -207,7 +207,7 @@ class StatementWalk:
         if reason is None and self.is_own:
             reason = _PYTHON_OF_A_CELL.get(type(node))
         if reason is not None:
-            yield self._found(reason, node)
+            yield self._effect_of(reason, node)
         match node:
             case _ if isinstance(node, _CLOSED):
                 return
@@ -217,12 +217,12 @@ class StatementWalk:
                 if node.value is not None:
                     yield from self.visit(node.value)
                     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                    yield from self._computed(node.value)
+                    yield from self._number_effects(node.value)
                     for target in targets:
                         yield from self._store(target, node.value)
             case ast.AugAssign():
                 yield from self.visit(node.value)
-                yield from self._computed(ast.BinOp(node.target, node.op, node.value))
+                yield from self._number_effects(ast.BinOp(node.target, node.op, node.value))
                 yield from self._augment(node)
             case ast.Delete():
                 for target in node.targets:
@@ -302,7 +302,7 @@ class StatementWalk:
         if self._finder.strict and any(now[name] is not before[name] for name in before):
             yield from self._maybe_repeated(condition, turn)
 
-    def _computed(self, value: ast.expr) -> Iterator[Effect]:
+    def _number_effects(self, value: ast.expr) -> Iterator[Effect]:
         """Yields an effect for a Python number that AutoGraph would make a tensor.
 
         Of 32 bits, it would overflow, or lose digits, where Python's does not.
@@ -323,7 +323,7 @@ class StatementWalk:
             if isinstance(node, ast.Subscript) and self.scope.value(node.value).is_one_of(
                 os.environ
             ):
-                yield self._found(rules.ENVIRONMENT, node)
+                yield self._effect_of(rules.ENVIRONMENT, node)
             for child in ast.iter_child_nodes(node):
                 if isinstance(child, ast.expr):
                     yield from self._operators(node, self.scope.value(child))
@@ -354,9 +354,9 @@ class StatementWalk:
         return StatementWalk(scope, self._finder, is_own=self.is_own, tapes=self.tapes)
 
     def _effect(self, kind: str, node: ast.AST, text: str, advice: str = "") -> Effect:
-        return self._found(Reason(kind, text, advice), node)
+        return self._effect_of(Reason(kind, text, advice), node)
 
-    def _found(self, reason: Reason, node: ast.AST) -> Effect:
+    def _effect_of(self, reason: Reason, node: ast.AST) -> Effect:
         line = getattr(node, "lineno", 0)
         return Effect(reason, line, short_source(node), target=_target(node), text=_text(node))
 
@@ -424,7 +424,7 @@ class StatementWalk:
             yield from self._assign(each, value)
         for each in self.scope.value(iterated).objects:
             if isinstance(each, tf.data.Dataset | tf.data.Iterator):
-                yield self._found(rules.LOOPS_OVER_DATA, node)
+                yield self._effect_of(rules.LOOPS_OVER_DATA, node)
             elif hasattr(type(each), "__next__"):
                 yield self._effect("read", node, "takes from an iterator")
             elif is_user_module(type(each).__module__):
@@ -545,7 +545,7 @@ class StatementWalk:
         if owner is TENSOR:
             reason = rules.reason_of_tensor_method(name)
             if reason is not None:
-                yield self._found(reason, node)
+                yield self._effect_of(reason, node)
         elif owner is FRESH:
             if self.is_own or (self._is_repeated and name in rules.MUTATORS):
                 yield self._effect("write", node, f"calls .{name}()")
@@ -593,7 +593,7 @@ class StatementWalk:
         else:
             yield from self._instance(node, value, args, keywords)
         if reason is not None:
-            yield self._found(reason, node)
+            yield self._effect_of(reason, node)
         elif _is_builtin(value):
             given = *args, *keywords.values(), value_of(getattr(value, "__self__", None))
             for owner in {id(o): o for v in given for o in _and_held(v)}.values():
@@ -614,7 +614,7 @@ class StatementWalk:
         # Losses that a call keeps would be tensors of the trace, and so would their sum.
         reason = rules.reason_of_state(value) if self._finder.strict else None
         if reason is not None:
-            yield self._found(reason, node)
+            yield self._effect_of(reason, node)
             return
         owners = {
             name: next((base for base in cls.__mro__ if name in vars(base)), object)
@@ -642,7 +642,7 @@ class StatementWalk:
             if isinstance(value, _SLOTS | operator.methodcaller):
                 reason = Reason("unknown", f"calls {text}()")
             if reason is not None:
-                yield self._found(reason, node)
+                yield self._effect_of(reason, node)
 
     def _function(
         self,

@@ -89,7 +89,7 @@ class TraceMonitor:
             return
         if sys.getprofile() is not None:
             raise StoppedTraceError("cannot be inspected while a profiler is active", 0)
-        sys.setprofile(self._called)
+        sys.setprofile(self._on_call)
         try:
             yield
         finally:
@@ -113,7 +113,7 @@ class TraceMonitor:
         for each in _with_inner(code):
             self._is_inspected[id(each)] = each, False
 
-    def _called(self, frame: FrameType, event: str, _: Any) -> None:
+    def _on_call(self, frame: FrameType, event: str, _: Any) -> None:
         # An error that is raised here comes from the call, whose code does not run.
         if event == "call":
             code = frame.f_code

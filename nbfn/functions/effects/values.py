@@ -132,7 +132,7 @@ class CodeScope:
             case ast.IfExp():
                 return self.value(node.body).joined(self.value(node.orelse))
             case ast.BoolOp():
-                return _joined(map(self.value, node.values))
+                return _join_all(map(self.value, node.values))
             case ast.Lambda():
                 return FUNCTION
             case ast.Call():
@@ -142,7 +142,7 @@ class CodeScope:
                 if called.is_one_of(super):
                     return self._super(node.args)
                 default = [self.value(each) for each in node.args[1:2]]
-                return _joined(_result_of(each, default) for each in called.objects)
+                return _join_all(_result_of(each, default) for each in called.objects)
             case ast.BinOp() | ast.UnaryOp() | ast.Compare() | ast.JoinedStr():
                 return value_of(0) if self.is_number(node) else TENSOR
         return FRESH  # lists, dicts, sets, comprehensions
@@ -163,7 +163,7 @@ class CodeScope:
     def elements(self, node: ast.expr) -> AbstractValue:
         """Returns the value that a loop over an expression assigns to its target."""
         if isinstance(node, ast.List | ast.Tuple | ast.Set) and node.elts:
-            return _joined([self.value(each) for each in node.elts])
+            return _join_all([self.value(each) for each in node.elts])
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             function = self.name(node.func.id)
             if function.is_one_of(reversed, list, tuple, sorted) and node.args:
@@ -200,12 +200,12 @@ class CodeScope:
         if arguments:
             cls, owner = self.value(arguments[0]), self.value(arguments[-1])
         pairs = itertools.product(cls.objects, owner.objects)
-        return _joined(value_of(super(*each)) for each in pairs if _is_instance(*reversed(each)))
+        return _join_all(value_of(super(*each)) for each in pairs if _is_instance(*reversed(each)))
 
     def _attribute(self, base: AbstractValue, name: str) -> AbstractValue:
         if base is TENSOR:
             return TENSOR
-        return _joined(_attribute(each, name) for each in base.objects)
+        return _join_all(_attribute(each, name) for each in base.objects)
 
     def _item(self, base: AbstractValue, index: ast.expr) -> AbstractValue:
         if base.kind != "objects":
@@ -221,10 +221,10 @@ class CodeScope:
                     return UNKNOWN
             else:
                 found.append(_elements_of(each))
-        return _joined(found)
+        return _join_all(found)
 
 
-def _joined(values: Iterable[AbstractValue]) -> AbstractValue:
+def _join_all(values: Iterable[AbstractValue]) -> AbstractValue:
     found: AbstractValue | None = None
     for value in values:
         found = value if found is None else found.joined(value)
@@ -253,7 +253,7 @@ def _result_of(function: Any, default: Iterable[AbstractValue]) -> AbstractValue
     if isinstance(owner, dict) and name in ("keys", "values", "items"):
         return value_of(list(getattr(dict, name)(owner)))
     if isinstance(owner, dict) and name == "get":
-        return _joined((_elements_of(owner), *default))
+        return _join_all((_elements_of(owner), *default))
     if isinstance(owner, list | dict | set) and name == "copy":
         return value_of(owner)
     cls = function if isinstance(function, types.FunctionType) else type(function)
@@ -267,7 +267,7 @@ def _result_of(function: Any, default: Iterable[AbstractValue]) -> AbstractValue
 
 def elements_of(value: AbstractValue) -> AbstractValue:
     """Returns the joined value of the elements of some containers."""
-    return _joined([_elements_of(each) for each in value.objects])
+    return _join_all([_elements_of(each) for each in value.objects])
 
 
 def _elements_of(value: Any) -> AbstractValue:
@@ -275,7 +275,7 @@ def _elements_of(value: Any) -> AbstractValue:
         return TENSOR
     items = list(value.values()) if isinstance(value, dict) else value
     if isinstance(items, list | tuple | set | frozenset) and len(items) <= MAX_OBJECTS:
-        return _joined(map(value_of, items)) if items else FRESH
+        return _join_all(map(value_of, items)) if items else FRESH
     return value_of(0) if isinstance(value, range) else UNKNOWN
 
 

@@ -158,7 +158,7 @@ def _definition(graph: tf.Graph, operations: Mapping[str, Any]) -> Any:
             copy = definition.node.add()
             copy.CopyFrom(node)
             _keep_references(copy, operations)
-    called = _tensorflow.reached(definition.node, whole.library)
+    called = _tensorflow.reachable_functions(definition.node, whole.library)
     definition.library.function.extend(called.values())
     definition.library.gradient.extend(
         each for each in whole.library.gradient if each.function_name in called

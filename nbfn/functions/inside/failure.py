@@ -144,7 +144,7 @@ def failure_of(
     if again is None:
         missing = ("the call did not fail a second time", *_notes(concrete))
         return Failure(function.label, None, (), 0, message, missing)
-    found = _found(recorder, again)
+    found = _failed_operation(recorder, again)
     if found is None:
         missing = ("the repeated call failed at an operation that was not observed",)
         return Failure(function.label, None, (), 0, message, missing)
@@ -155,7 +155,7 @@ def failure_of(
     )
 
 
-def _found(
+def _failed_operation(
     recorder: _Recorder, error: BaseException
 ) -> tuple[OperationOrigin, list[Extent]] | None:
     """Returns the failed operation: the last executed one of the longest matching name."""

@@ -188,10 +188,10 @@ class Monitor:
                 ]
                 kind = _kind(origin.type, health, given, arrays[number:])
                 if kind is not None:
-                    self._found(kind, origin, array, names, arrays[number:])
+                    self._add_finding(kind, origin, array, names, arrays[number:])
         return False
 
-    def _found(
+    def _add_finding(
         self,
         kind: str,
         origin: OperationOrigin,

@@ -229,7 +229,7 @@ def values(
     Raises:
         CheckError: If the arguments do not fit the function.
     """
-    args, more = _parted(function, args, kwargs)
+    args, more = _split_arguments(function, args, kwargs)
     lines = (line,) if isinstance(line, int) else tuple(line)
     collector = _Collector((*names, *more), lines, values.__code__)
     instrument = Instrument(collector)
@@ -246,7 +246,7 @@ def values(
     return Values(function.label, found, notes)
 
 
-def _parted(
+def _split_arguments(
     function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> tuple[Sequence[Any], Sequence[str]]:
     """Splits a function's arguments from the names of its variables that follow them."""

@@ -274,7 +274,7 @@ class Recorder(Record):
     def note_failure(self, error: Exception) -> None:
         """Adds to an error that the trace was made because of a change in Python, if it was.
 
-        The call before worked, and a plain tf.function would go on with its trace.
+        The call before succeeded, and a plain tf.function would have used its trace again.
         """
         call = self.current
         if call is None or call.wanted is None or not self.traces:
@@ -348,15 +348,15 @@ class Recorder(Record):
     def added(self, concrete: Any) -> None:
         """Notes that a new trace is in the cache."""
         self.on_cache_change()
-        self._added(concrete)
+        self._record_trace(concrete)
 
     @_harmless
-    def _added(self, concrete: Any) -> None:
+    def _record_trace(self, concrete: Any) -> None:
         call = self.current
         tracing = call is not None and call.missed_at
         seconds = time.perf_counter() - tracing if tracing else 0.0
         with self.lock:
-            trace, retrace = self._explained(concrete, call, seconds)
+            trace, retrace = self._explain(concrete, call, seconds)
             trace.last_used = next(clock)
             self._count_trace(id(concrete), trace, retrace, call)
             if retrace is not None:
@@ -366,7 +366,7 @@ class Recorder(Record):
         for listener in list(self.listeners):
             listener(trace)
 
-    def _explained(
+    def _explain(
         self, concrete: Any, call: Call | None, seconds: float
     ) -> tuple[Trace, Retrace | None]:
         """Builds the record of a new trace and, unless it is the first, of the retrace."""
@@ -454,8 +454,8 @@ class Recorder(Record):
         return lambda: remedy
 
     @_harmless
-    def compiled(self, trace: Trace, shapes: str, seconds: float) -> None:
-        """Notes that a trace compiled by XLA has run for these shapes."""
+    def record_compilation(self, trace: Trace, shapes: str, seconds: float) -> None:
+        """Records that XLA has compiled a trace for these shapes."""
         if shapes in trace.compiled:
             return
         first = not trace.compiled

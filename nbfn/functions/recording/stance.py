@@ -70,11 +70,11 @@ def stance(name: str, *functions: Any) -> WithBlock:
             raise TypeError(f"expected a traced function, found {type(function).__name__}")
     ids = frozenset(function.id for function in functions)
     names = "".join(f", {function.label}" for function in functions)
-    return WithBlock(f'nbfn.stance("{name}"{names})', lambda: _applied(wanted, ids))
+    return WithBlock(f'nbfn.stance("{name}"{names})', lambda: _apply(wanted, ids))
 
 
 @contextmanager
-def _applied(wanted: Stance, functions: frozenset[str]) -> Iterator[None]:
+def _apply(wanted: Stance, functions: frozenset[str]) -> Iterator[None]:
     everywhere = blocks.get(wanted, nullcontext) if not functions else nullcontext
     with within(wanted, functions), everywhere():
         yield

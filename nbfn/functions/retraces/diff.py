@@ -169,7 +169,7 @@ def _types(definition: Any) -> Counter[str]:
     Gradients are stored as functions beside the graph; they are not counted.
     """
     found = Counter(node.op for node in definition.node)
-    for function in _tensorflow.reached(definition.node, definition.library).values():
+    for function in _tensorflow.reachable_functions(definition.node, definition.library).values():
         found.update(node.op for node in function.node_def)
     return found
 

@@ -157,7 +157,7 @@ class OutputContract:
         if made is expected and isinstance(expected, _CONTAINERS) and not _is_constant(expected):
             raise _broken(name, "as an existing object")
         if is_tensor(made) or is_tensor(expected) or type(made) is not type(expected):
-            raise _broken(name, f"as {_described(expected)}")
+            raise _broken(name, f"as {_describe(expected)}")
         if isinstance(expected, _CONSTANTS):
             # By text, too: 0.0 equals -0.0.
             if made is not expected and not (made == expected and repr(made) == repr(expected)):
@@ -165,12 +165,12 @@ class OutputContract:
             return lambda *_: expected
         if isinstance(expected, _CONTAINERS):
             return self._container(name, made, expected)
-        raise _broken(name, f"as {_described(expected)}")
+        raise _broken(name, f"as {_describe(expected)}")
 
     def _tensor(self, name: str, made: Any, expected: Any) -> Build:
         is_plain = isinstance(expected, tf.Tensor)
         if not (isinstance(made, tf.Tensor) if is_plain else type(made) is type(expected)):
-            raise _broken(name, f"as {_described(expected)}")
+            raise _broken(name, f"as {_describe(expected)}")
         if getattr(made, "dtype", None) != getattr(expected, "dtype", None):
             raise _broken(name, f"as {expected.dtype.name}, where a graph gives {made.dtype.name}")
         if is_plain and not expected.shape.is_compatible_with(made.shape):
@@ -198,7 +198,7 @@ class OutputContract:
     def _container(self, name: str, made: Any, expected: Any) -> Build:
         if len(made) != len(expected):
             raise _broken(
-                name, f"as {_described(expected)} of {len(expected)}, and a graph of {len(made)}"
+                name, f"as {_describe(expected)} of {len(expected)}, and a graph of {len(made)}"
             )
         cls = type(expected)
         if isinstance(expected, dict):
@@ -211,7 +211,7 @@ class OutputContract:
             numbers = [self._index_of(name, m, k) for m, k in zip(made, expected, strict=True)]
             make = cls if cls in (list, tuple) else getattr(cls, "_make", None)
         if make is None:
-            raise _broken(name, f"as {_described(expected)}")
+            raise _broken(name, f"as {_describe(expected)}")
         return lambda _, __, values: make([values[number] for number in numbers])
 
 
@@ -223,7 +223,7 @@ def _is_constant(value: Any) -> bool:
 
 
 def _object(name: str, expected: Any) -> Build:
-    how = f"as {_described(expected)}"
+    how = f"as {_describe(expected)}"
     try:
         reference = weakref.ref(expected)
     except TypeError:
@@ -319,7 +319,7 @@ def _broken(name: str, how: str) -> NotKeptError:
     return NotKeptError(f"leaves {shown} {how}", name)
 
 
-def _described(value: Any) -> str:
+def _describe(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return "a NumPy array"
     if isinstance(value, np.generic):

@@ -213,11 +213,11 @@ class _Reader:
         conditional: list[ast.stmt] = []
         for index, node in enumerate(body):
             tape = _closed_tape(body[index:], self._cell)
-            statement = Statement(node, _fixed(node, tape, guarded=guarded), tape)
+            statement = Statement(node, _fixed_reason(node, tape, guarded=guarded), tape)
             if block:
                 block[-1].following = statement
             block.append(statement)
-            executed = self._executed(statement)
+            executed = self._instrument_statement(statement)
             if not (isinstance(node, ast.Global) or _is_future(node)):
                 condition = _call("runs_as_python", node, number, index)
                 executed = ast.copy_location(ast.If(condition, [executed], []), node)
@@ -225,7 +225,7 @@ class _Reader:
         conditional.append(ast.copy_location(ast.Expr(_call("end", body[-1], number)), body[-1]))
         return conditional
 
-    def _executed(self, statement: Statement) -> ast.stmt:
+    def _instrument_statement(self, statement: Statement) -> ast.stmt:
         """Returns a statement with its blocks instrumented and its result passed to the run."""
         node: Any = copy.copy(statement.node)
         if RESULT in statement.writes:
@@ -247,7 +247,7 @@ class _Reader:
         return executed
 
 
-def _fixed(node: ast.stmt, tape: str | None, *, guarded: bool) -> str | None:
+def _fixed_reason(node: ast.stmt, tape: str | None, *, guarded: bool) -> str | None:
     if not isinstance(node, _CANDIDATES) and tape is None:
         return PLAIN.get(type(node), "is plain Python")
     if guarded:

@@ -240,7 +240,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             if not call.added:
                 self._dispatch.remember(self, call.trace, entries, args, kwargs, state)
             if self._jit_compile:
-                self._compiled(call.trace, args, kwargs, time.perf_counter() - started)
+                self._record_compilation(call.trace, args, kwargs, time.perf_counter() - started)
         return result
 
     def _call_fast(self, entry: Entry, tensors: list[Any]) -> Any:
@@ -386,7 +386,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
 
     def _new_host(self) -> TracedFunction:
         """Makes the tf.function for a new state."""
-        made = _tensorflow.unlisted(self, TracedFunction)
+        made = _tensorflow.untraced_copy(self, TracedFunction)
         shared = {k: v for k, v in vars(self).items() if k in _SHARED_BY_CLONES}
         made.__dict__.update(shared, _function_cache=self._function_cache, _states={}, _clones=[])
         made.__dict__.update(_observed=True, _dispatch=Dispatch(), _descriptor_cache=ByIdentity())
@@ -483,10 +483,10 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         values = [_fit(spec, value) for spec, value in zip(signature, args, strict=False)]
         return (), values, kwargs
 
-    def _compiled(self, trace: Trace, args: Any, kwargs: Any, seconds: float) -> None:
+    def _record_compilation(self, trace: Trace, args: Any, kwargs: Any, seconds: float) -> None:
         """Records the shapes of a call that XLA has just compiled, if it has."""
         if _tensorflow.plain_eager_device() is not None:
-            self.recorder.compiled(trace, _tensorflow.shapes_text(args, kwargs), seconds)
+            self.recorder.record_compilation(trace, _tensorflow.shapes_text(args, kwargs), seconds)
 
     def _run_eagerly(self, args: Any, kwargs: Any) -> Any:
         """Runs only the Python function, for the stance ``"eager"``."""
@@ -576,9 +576,9 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             reason: Why it is requested, for the trace's cause.
             counts: Whether it represents a call, which the requester will make.
         """
-        return self._requested(Call(self.recorder, counts=counts, reason=reason), args, kwargs)
+        return self._make_concrete(Call(self.recorder, counts=counts, reason=reason), args, kwargs)
 
-    def _requested(self, call: Call, args: Any, kwargs: Any) -> Any:
+    def _make_concrete(self, call: Call, args: Any, kwargs: Any) -> Any:
         calls = this_thread.calls
         depth = len(calls)
         host = self._host_for_state(args, kwargs, self.recorder.guards.state)
@@ -614,7 +614,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         """
         call = Call(self.recorder, counts=False, explains=True, reason=reason)
         try:
-            return self.recorder.traces.get(id(self._requested(call, args, {})))
+            return self.recorder.traces.get(id(self._make_concrete(call, args, {})))
         except RunEagerly:
             return None
         finally:

@@ -115,11 +115,11 @@ def watch_variables(trace: Trace, invalidate: Callable[[], None]) -> None:
     own = weakref.ref(trace)
     for capture in trace.captures:
         if capture.kind == "variable":
-            lost = partial(_lost, own, capture.name, invalidate)
+            lost = partial(_on_variable_deleted, own, capture.name, invalidate)
             trace.watched.append(weakref.ref(capture.value, lost))
 
 
-def _lost(
+def _on_variable_deleted(
     trace: weakref.ReferenceType[Trace], name: str, invalidate: Callable[[], None], _: Any
 ) -> None:
     alive = trace()

@@ -100,17 +100,17 @@ def names_for(wanted: Mapping[int, Any], named: Iterable[tuple[str, Any]]) -> di
     for some, limit in ((session, MAX_VALUES_OF_SESSION), (named, MAX_VALUES)):
         left = {key: value for key, value in wanted.items() if key not in names}
         if left:
-            found = _found(left, list(some), limit)
+            found = _find_names(left, list(some), limit)
             names |= {key: unique_name(name, used) for key, name in found.items()}
     return names
 
 
-def _found(
+def _find_names(
     wanted: Mapping[int, Any], named: Collection[tuple[str, Any]], limit: int
 ) -> dict[int, str]:
     names: dict[int, str] = {}
     private: dict[int, str] = {}
-    by_handle = {_handle(value): key for key, value in wanted.items()}
+    by_handle = {_handle_id(value): key for key, value in wanted.items()}
     by_handle.pop(None, None)
     for name, value, owner in walk(named, limit=limit):
         if owner is not value or not is_leaf(value):
@@ -120,9 +120,9 @@ def _found(
                     private.setdefault(id(held), f"{name}/{attribute.lstrip('_')}")
         if not is_leaf(value):
             continue
-        for part_name, part in _parts(name, value):
+        for part_name, part in _with_replicas(name, value):
             # A strategy's variable wraps the one that a trace captures.
-            key = id(part) if id(part) in wanted else by_handle.get(_handle(part))
+            key = id(part) if id(part) in wanted else by_handle.get(_handle_id(part))
             if key is not None:
                 names.setdefault(key, part_name)
         if len(names) == len(wanted):
@@ -130,7 +130,7 @@ def _found(
     return private | names
 
 
-def _handle(value: Any) -> int | None:
+def _handle_id(value: Any) -> int | None:
     """Returns the ``id`` of a variable's handle; None if it has none of its own."""
     try:
         return id(value.handle) if isinstance(value, tf.Variable) else None
@@ -138,7 +138,7 @@ def _handle(value: Any) -> int | None:
         return None
 
 
-def _parts(name: str, leaf: Any) -> Iterator[tuple[str, Any]]:
+def _with_replicas(name: str, leaf: Any) -> Iterator[tuple[str, Any]]:
     """Yields a variable, and its components if a strategy has it on several replicas."""
     yield name, leaf
     if isinstance(leaf, tf.distribute.DistributedValues):

@@ -27,7 +27,7 @@ def begin(scope: Scope, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         if kwargs:
             given += [getattr(value, "shape", None) for value in kwargs.values()]
         known = store.called.get(scope.path)
-        if known is not None and len(known) == len(given) and all(map(_same, known, given)):
+        if known is not None and len(known) == len(given) and all(map(_is_same, known, given)):
             return
         store.called[scope.path] = given
     except Exception:  # arguments may be anything, and recording must not break a call
@@ -69,5 +69,5 @@ def _one(tensor: Any) -> str:
     return tensor_type(tf.as_dtype(tensor.dtype).name, tf.TensorShape(tensor.shape))
 
 
-def _same(one: Any, other: Any) -> bool:
+def _is_same(one: Any, other: Any) -> bool:
     return one is other or bool(one == other)

@@ -46,7 +46,7 @@ def nowrap(fn: F) -> F:
 
     It can be called on an unbound module, and submodules that it constructs belong to its caller.
     """
-    _checked(fn).__nbfn_nowrap__ = True  # type: ignore[attr-defined]
+    _check(fn).__nbfn_nowrap__ = True  # type: ignore[attr-defined]
     return fn
 
 
@@ -61,7 +61,7 @@ def is_entered(fn: Any) -> bool:
     return hasattr(fn, "__nbfn_wrapped__") or hasattr(fn, "__nbfn_enters__")
 
 
-def _checked(fn: F) -> F:
+def _check(fn: F) -> F:
     if not callable(fn):
         raise TypeError(f"the decorator is for methods of a module; found {fn!r}")
     return fn
@@ -71,7 +71,7 @@ def wrap(
     fn: Callable[..., Any], compact: bool | None = False, label: str | None = None
 ) -> Callable[..., Any]:
     """Wraps a method as a module runs it."""
-    label = label or _checked(fn).__name__
+    label = label or _check(fn).__name__
 
     # IPython's autoreload changes attributes of functions, but not closures (IPython 9). So the
     # wrapper always calls `__wrapped__`.

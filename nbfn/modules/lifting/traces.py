@@ -205,7 +205,7 @@ class _Call:
         static = [leaf for i, leaf in enumerate(self.leaves) if i not in self.arrays]
         return (
             tuple(
-                (self._inside(("", scope_of(thing).path)), _named(thing))
+                (self._inside(("", scope_of(thing).path)), _key_of(thing))
                 for thing in places_in([self.module, static])
             ),
             configuration([leaf for leaf in static if not places_in(leaf)]),
@@ -346,7 +346,7 @@ def _what(function: Any) -> Hashable:
     return configuration(function)
 
 
-def _named(thing: Any) -> Hashable:
+def _key_of(thing: Any) -> Hashable:
     """Returns a key for a module's configuration, or for a variable."""
     if not is_module(thing):
         return thing.collection, thing.name

@@ -233,7 +233,7 @@ class Bound(Members, library=True):
                     "rebind(module, ..., rngs=nn.key(0))."
                 )
         else:
-            carried = Carried(kept=tuple(_named(state)))
+            carried = Carried(kept=tuple(_state_names(state)))
         made = _revived(module, state, store.rngs, store.mutable)
         made._internal.carried = carried
         return made
@@ -416,7 +416,7 @@ def _revived(module: Any, state: Any, rngs: Mapping[str, Any], mutable: Any) -> 
     return made
 
 
-def _named(state: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _state_names(state: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(c, "/".join(path)) for c, tree in state.items() for path, _ in leaves(tree)]
 
 

@@ -131,7 +131,7 @@ class Members(Template, library=True):
         """
         scope = self._scope("put_variable")
         if isinstance(value, dict) and scope.has(collection, name):
-            value = _merged(scope.read(collection, name), value)
+            value = _merge(scope.read(collection, name), value)
         scope.write(collection, name, value)
 
     def has_variable(self, collection: str, name: str) -> bool:
@@ -265,7 +265,7 @@ class Members(Template, library=True):
         """Reserves a variable's name; returns the module's scope."""
         table = context.here.tables.get(id(self))
         if table is None or table.kind == "declare":
-            raise self._misplaced(collection, name)
+            raise self._placement_error(collection, name)
         internal = self._internal
         scope = internal.scope
         if scope is None or scope.store.closed or scope.store.suspended:
@@ -275,7 +275,7 @@ class Members(Template, library=True):
             raise name_in_use(self, name, collection, names, internal.names)
         return scope
 
-    def _misplaced(self, collection: str, name: str) -> PlacementError:
+    def _placement_error(self, collection: str, name: str) -> PlacementError:
         label = f"{type(self).__name__}: the variable {name!r} of {collection!r}"
         if context.table_of(self) is not None:
             return PlacementError(f"{label} cannot be declared in declare(). Do it in setup().")
@@ -286,7 +286,7 @@ class Members(Template, library=True):
         )
 
 
-def _merged(old: Any, new: Any) -> Any:
+def _merge(old: Any, new: Any) -> Any:
     if isinstance(old, dict) and isinstance(new, dict):
-        return {**old, **{k: _merged(old.get(k), v) for k, v in new.items()}}
+        return {**old, **{k: _merge(old.get(k), v) for k, v in new.items()}}
     return new

@@ -62,16 +62,16 @@ def remat_scan(
 
     def call(fn: Callable[..., Any], _: Any, module: Any, x: Any) -> Any:
         inner = remat(fn, policy) if len(lengths) == 1 else fn
-        return _repeated(inner, tuple(lengths), policy, options)(module, x)
+        return _nest(inner, tuple(lengths), policy, options)(module, x)
 
     return transform(target, "nn.remat_scan", "RematScan", call)
 
 
-def _repeated(
+def _nest(
     fn: Callable[..., Any], lengths: tuple[int, ...], policy: Policy | None, options: Any
 ) -> Callable[..., Any]:
     if len(lengths) > 1:
-        fn = remat(_repeated(fn, lengths[1:], policy, options), policy)
+        fn = remat(_nest(fn, lengths[1:], policy, options), policy)
 
     def step(module: Any, x: Any) -> Any:
         return call_as_here(fn, (module, x), {}), None

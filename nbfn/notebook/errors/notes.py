@@ -52,12 +52,12 @@ def add_notes(
             if note:
                 error.add_note(note)
                 return
-    note = _session(failure) or _raised(failure) or _not_caught(failure)
+    note = _session(failure) or _raise_advice(failure) or _not_caught(failure)
     if note:
         error.add_note(note)
 
 
-def _leaked(failure: LocatedError) -> str:
+def _leak_advice(failure: LocatedError) -> str:
     kept = None
     if re.search(_IN_LOOP, failure.message):
         # A leaking result is detected at the call of the function; the message says where it was
@@ -149,7 +149,7 @@ def _is_of_keras(value: Any) -> bool:
     return any(package(cls.__module__) == "keras" for cls in type(value).__mro__)
 
 
-def _raised(failure: LocatedError) -> str | None:
+def _raise_advice(failure: LocatedError) -> str | None:
     """Advises on a ``raise`` that ran because TensorFlow traces both branches."""
     # AutoGraph's functions for branches and loops on tensors (TensorFlow 2.21).
     staged = any(name in ("_tf_if_stmt", "_tf_while_stmt") for name in failure.functions())
@@ -345,7 +345,7 @@ def _option(failure: LocatedError) -> str | None:
     return None
 
 
-def _uncompiled(failure: LocatedError) -> str:
+def _xla_advice(failure: LocatedError) -> str:
     operations = ", ".join(dict.fromkeys(re.findall(r"(\w+) \(No registered", failure.message)))
     return (
         f"{failure.place}XLA has no {operations or 'such operation'}; do it outside of what is "
@@ -394,8 +394,8 @@ _SESSION = (
 # changes, the error has no advice. Held by `tests/notebook/errors/test_tracebacks.py`.
 _ADVICE: tuple[tuple[str, Advise | str], ...] = (
     (r"singleton tf\.Variables|create variables on non-first|non-first call", _CREATED),
-    (r"Detected unsupported operations when trying to compile graph", _uncompiled),
-    (r"is out of scope|InaccessibleTensorError|not an element of this graph", _leaked),
+    (r"Detected unsupported operations when trying to compile graph", _xla_advice),
+    (r"is out of scope|InaccessibleTensorError|not an element of this graph", _leak_advice),
     (r"Expected int for argument 'seed2?'", _SEED),
     (r"larger than 2GB|exceeds maximum protobuf size", _large),
     (r"that does not match type|must have the same dtype, got", _dtypes),

@@ -56,18 +56,18 @@ def shown(error: BaseException, traceback: TracebackType | None) -> ShownError |
         from nbfn.notebook.errors.interrupts import innermost, line_of
 
         return ShownError(
-            "KeyboardInterrupt", str(error), linked(_own(innermost(entries), line_of))
+            "KeyboardInterrupt", str(error), linked(_user_entries(innermost(entries), line_of))
         )
     name, message, lines = parse_message(error)
     in_cells = (within(as_shown(line), message) for line in lines)
     quoted = {(line.file, line.number): line for line in in_cells if line is not None}
-    own = _own(entries, _line_of, message, quoted)
+    own = _user_entries(entries, _line_of, message, quoted)
     there = {(entry.tb_frame.f_code.co_filename, entry.tb_lineno) for entry in own}
     own += [entry_for(line) for place, line in quoted.items() if place not in there]
     return ShownError(name, message, linked(own))
 
 
-def _own(
+def _user_entries(
     entries: list[TracebackType],
     line_of: Callable[[TracebackType], CodeLine | None],
     message: str = "",

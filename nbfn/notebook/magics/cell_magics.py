@@ -144,7 +144,9 @@ class CellMagics(RequiresTensorFlowMagics):
 
         namespace, is_own = self.shell.user_ns, name is not None and _uses(cell, name)
         slot = self._slot(cell, None if is_own else name)
-        traced_cell = segmented_cell(cell, name, options, self.shell, self._kept(slot, TracedCell))
+        traced_cell = segmented_cell(
+            cell, name, options, self.shell, self._cell_of(slot, TracedCell)
+        )
         self._keep(slot, traced_cell)
         before = namespace.get(name)
         try:
@@ -168,7 +170,7 @@ class CellMagics(RequiresTensorFlowMagics):
         from nbfn.notebook.cells.body import segmented_cell
 
         slot = self._slot(cell, None)
-        kept = self._kept(slot, TracedCell)
+        kept = self._cell_of(slot, TracedCell)
         traced_cell = segmented_cell(cell, None, options, self.shell, kept, lazily=True)
         traced_cell.known_as = SWITCH
         self._keep(slot, traced_cell)
@@ -183,7 +185,7 @@ class CellMagics(RequiresTensorFlowMagics):
 
         name = arguments.name
         slot = self._slot(cell, name)
-        kept = self._kept(slot, WholeCell)
+        kept = self._cell_of(slot, WholeCell)
         made = whole(cell, name, options, self.shell, kept)
         namespace, value = self.shell.user_ns, None
         if arguments.check:
@@ -212,7 +214,7 @@ class CellMagics(RequiresTensorFlowMagics):
         self.forget_dropped()
         return name or (f"id:{running.id}" if running and running.id else f"{_TEXT}{cell.cell}")
 
-    def _kept(self, slot: str, kind: type[_Kept]) -> _Kept | None:
+    def _cell_of(self, slot: str, kind: type[_Kept]) -> _Kept | None:
         kept = self._cells.get(slot)
         return kept if isinstance(kept, kind) else None
 

@@ -44,7 +44,7 @@ class _Reading:
     def follow(self, namespace: dict[str, Any]) -> None:
         """Adds what the cell itself has made and called: functions, classes, objects."""
         values = [(name, namespace.get(name)) for name in sorted(self._code.own)]
-        found = [(n, reference_to(each)) for n, value in values for each in _called(value)]
+        found = [(n, reference_to(each)) for n, value in values for each in _callees(value)]
         if found or self._own:
             self._own = [(name, reference) for name, reference in found if reference is not None]
             self._seen = None
@@ -200,7 +200,7 @@ class CellLog:
         return names
 
 
-def _called(value: Any) -> Iterator[Any]:
+def _callees(value: Any) -> Iterator[Any]:
     """Yields the user-defined functions and classes that may run when a value is called."""
     if isinstance(value, type) or any(unwrapped(value)):
         yield value

@@ -191,7 +191,16 @@ def statistics_outline(statistics: Statistics) -> Outline:
 def _row(each: VariableStatistics) -> tuple[str, ...]:
     shape = tensor_type(each.dtype, each.shape)
     if each.mean is None:
-        return (each.name, shape, "", "", "", "", _counted(each.not_finite), _share(each.change))
+        return (
+            each.name,
+            shape,
+            "",
+            "",
+            "",
+            "",
+            _format_count(each.not_finite),
+            _share(each.change),
+        )
     return (
         each.name,
         shape,
@@ -199,12 +208,12 @@ def _row(each: VariableStatistics) -> tuple[str, ...]:
         f"{each.mean:.4g} ± {each.deviation:.3g}",
         f"{each.minimum:.4g}",
         f"{each.maximum:.4g}",
-        _counted(each.not_finite),
+        _format_count(each.not_finite),
         _share(each.change),
     )
 
 
-def _counted(number: int) -> str:
+def _format_count(number: int) -> str:
     return f"{number:,}" if number else ""
 
 

@@ -150,18 +150,18 @@ def _of_trace(name: str, trace: Trace) -> Iterator[Problem]:
             )
         elif capture.dtype == "variant":
             yield refused(
-                f"captures {_called(capture)}a dataset, which a SavedModel cannot hold",
+                f"captures {_capture_name(capture)}a dataset, which a SavedModel cannot hold",
                 "loop over the dataset outside, and export a function of one batch",
             )
         elif capture.kind == "resource" and _is_iterator(capture.value):
             yield refused(
-                f"captures {_called(capture)}an iterator, which a SavedModel cannot hold",
+                f"captures {_capture_name(capture)}an iterator, which a SavedModel cannot hold",
                 "call next() outside, and pass the batch to the function",
             )
     yield from _of_graph(name, trace.graph_def())
 
 
-def _called(capture: Capture) -> str:
+def _capture_name(capture: Capture) -> str:
     return "" if capture.name.startswith("unnamed ") else f"`{capture.name}`, "
 
 

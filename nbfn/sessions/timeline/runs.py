@@ -229,7 +229,7 @@ class Timeline:
             run = meter.run()
             with self._lock:
                 if self._meter is meter:  # it has not ended in the meantime
-                    self._put(run)
+                    self._add(run)
 
     def end(self, ending: Ending) -> None:
         """Records that the cell has ended."""
@@ -237,7 +237,7 @@ class Timeline:
         if meter is not None:
             run = meter.run(ending, _segments_of(meter._cell))
             with self._lock:
-                self._put(run)
+                self._add(run)
 
     def clear(self) -> None:
         """Removes all runs."""
@@ -245,7 +245,7 @@ class Timeline:
             self._meter, self._rows = None, []
             self.changed += 1
 
-    def _put(self, run: TimelineRun) -> None:
+    def _add(self, run: TimelineRun) -> None:
         if self._rows and self._rows[-1].id == run.id:
             self._rows[-1] = run
         else:

@@ -184,7 +184,7 @@ def member(holder: Fetch, attribute: str) -> Any:
     kind: Any = type(value)
     if issubclass(kind, type):
         return without_descriptor(vars(value).get(attribute, ABSENT))
-    found = _tensorflow.unwrapped(dictionary(value).get(attribute, ABSENT))
+    found = _tensorflow.unwrap(dictionary(value).get(attribute, ABSENT))
     if found is ABSENT and attribute in (slots := _slots(kind)):
         try:
             return vars(slots[attribute]())[attribute].__get__(value)

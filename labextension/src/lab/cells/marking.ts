@@ -94,30 +94,30 @@ export function keepMarking(options: MarkingOptions): void {
     }
   });
 
-  const consider = (text: string): void => {
+  const startIfMagic = (text: string): void => {
     if (ANY_MAGIC.test(text)) {
       tracker.start();
     }
   };
   NotebookActions.executed.connect((_, { cell }) => {
-    consider(cell.model.sharedModel.getSource());
+    startIfMagic(cell.model.sharedModel.getSource());
     request();
   });
   // The editor of a cell is created when it is first scrolled into view.
-  const seen = ViewPlugin.define(view => {
-    consider(view.state.doc.toString());
+  const plugin = ViewPlugin.define(view => {
+    startIfMagic(view.state.doc.toString());
     request();
     return {
       update: ({ docChanged }) => {
         if (docChanged) {
-          request(); // The text may have become, or ceased to be, that of the cell.
+          request(); // The text may now equal that of the traced cell, or no longer.
         }
       }
     };
   });
   editors.addExtension({
     name: 'nbfn:lines',
-    factory: () => ({ instance: () => seen, reconfigure: () => null })
+    factory: () => ({ instance: () => plugin, reconfigure: () => null })
   });
 }
 
