@@ -132,7 +132,7 @@ class Guards:
             return 0
         try:
             now = self._current
-            # Another thread may have found a change meanwhile: then what holds is the new state.
+            # Another thread may have found a change in the meantime; then the new state holds.
             if now is None or not self._holds() or self._current is not now:
                 with self._lock:
                     now = self._current = self._state_with(self._own_state().fingerprints)
@@ -320,7 +320,7 @@ class Guards:
                 made_in.fingerprints = {**made_in.fingerprints, **_watch(State(), new)}
 
     def forget(self, state: GuardedState) -> None:
-        """Forgets a state in which a call created variables: a later call creates others."""
+        """Removes a state in which a call created variables: a later call creates others."""
         with self._lock:
             self._states.pop(state.number, None)
             self._current = None

@@ -67,7 +67,7 @@ class Displays:
         self._displays.append(display)
 
     def begin(self, cell: str | None) -> None:
-        """Forgets the outputs of a cell that runs again: they are replaced."""
+        """Stops updating the outputs of a cell that runs again: they are replaced."""
         if cell is not None:
             kept = [each for each in self._displays if each.cell != cell]
             self._displays = deque(kept, maxlen=MAX_DISPLAYS)

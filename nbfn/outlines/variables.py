@@ -118,7 +118,7 @@ class _Tree:
             nbytes = sum(each.nbytes or 0 for each in found)
             what = count(len(found), "variable")
             self.rows[number] = ("/".join(path), what, data_size(nbytes), "", "")
-            # An optimizer's own variables are many, and nobody trains them.
+            # An optimizer has many variables, none of them trainable; so they are folded.
             if not any(each.trainable for each in found):
                 self.closed.add(number)
             inside += found

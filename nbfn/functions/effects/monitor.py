@@ -76,9 +76,9 @@ class TraceMonitor:
 
     @contextlib.contextmanager
     def inspecting(self) -> Iterator[None]:
-        """Inspects what this thread calls meanwhile.
+        """Inspects all calls of this thread inside the block.
 
-        It is not needed if no other user code can be reached: it doubles the time of a trace.
+        It doubles the time of a trace, so it is not used if no other user code can be reached.
 
         Raises:
             StoppedTraceError: In place of the call of a function with effects, and at once if

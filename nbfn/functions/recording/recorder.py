@@ -45,9 +45,9 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def _harmless(method: _Method) -> _Method:
-    """Warns once of an error in nbfn's bookkeeping; the call goes on without being recorded.
+    """Warns once of an error in nbfn's bookkeeping; the call continues without a record.
 
-    Refusals, which the user has asked for, are raised.
+    Refusals are raised, because the user has requested them.
     """
 
     @functools.wraps(method)
@@ -494,7 +494,7 @@ class Recorder(Record):
         if not (self._unusable or has_traced):
             return []
         with self.lock:
-            # By `pop`, as a weak reference of another thread may append meanwhile.
+            # By `pop`, because a weak reference may append on another thread at the same time.
             numbers = {self._unusable.pop() for _ in range(len(self._unusable))}
             if has_traced and last is not None:
                 older = (each for each in self.traces.values() if each.state is not last.state)

@@ -13,7 +13,7 @@ import tensorflow as tf
 from nbfn import _tensorflow
 from nbfn.code import copy_of_tree
 
-# "·" (U+00B7) is allowed inside of identifiers, and nobody types it.
+# "·" (U+00B7) is allowed inside identifiers, and user code hardly ever has it.
 _GIVEN, _KEEP, _CALL = "nbfn·given", "nbfn·keep", "nbfn·call"
 _FUNCTION = "nbfn·step"
 _AS_THEY_ARE = ("tensorflow", "builtins", "math")

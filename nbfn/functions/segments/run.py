@@ -204,7 +204,7 @@ class CellRun:
             candidate.rejection = "calls a function that reads a name written here"
 
     def _finish(self, block: _BlockRun) -> None:
-        """Ends the candidate of a block; traces it if that is worth it."""
+        """Ends the candidate of a block; traces it if that saves time."""
         candidate, block.candidate = block.candidate, None
         if candidate is None:
             return

@@ -118,7 +118,7 @@ def merged(runs: Iterable[TimelineRun], most: int, newest: int = 0) -> list[Time
 
 
 class _Meter:
-    """Measures a run while it goes on; created on the thread of the cell."""
+    """Measures a run while it lasts; created on the thread of the cell."""
 
     def __init__(self, id: str, cell: Cell) -> None:
         self._id = id

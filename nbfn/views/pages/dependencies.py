@@ -18,7 +18,7 @@ from nbfn.site import Cell
 from nbfn.text import count, join
 
 MAX_NODES = 150
-"""A diagram with more boxes than this is left out: nobody could read it."""
+"""Maximum number of boxes in a diagram; a larger one is omitted because it is unreadable."""
 
 _SHOWN = 8
 """Maximum number of names in a table cell."""
