@@ -112,7 +112,7 @@ class Plan:
         return bool(body) and body.issubset(statements)
 
     def should_trace(self, segment: Segment) -> bool:
-        """Returns whether to trace a segment: a whole cell always, others by their measured times."""
+        """Returns whether to trace a segment: a whole cell at once, others by measured times."""
         if segment.times.misses_too_often():
             return False
         if not (self.lazily or isinstance(segment, Loop)) and self.is_all(segment.statements):
