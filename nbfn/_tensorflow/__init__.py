@@ -57,9 +57,9 @@ from nbfn._tensorflow.graphs.capturing import (
 from nbfn._tensorflow.graphs.checkpoints import saved_objects
 from nbfn._tensorflow.graphs.equivalence import are_equivalent
 from nbfn._tensorflow.graphs.ordering import (
-    Looks,
+    OrderedCallbacks,
+    add_callback,
     keep_order,
-    look_at,
     may_fail,
     unordered_loops,
 )

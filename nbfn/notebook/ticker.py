@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 INTERVAL = 0.1
 """Seconds between two updates."""
 
-LOOKS_PER_MARK = 10
+SAMPLES_PER_MARK = 10
 """Number of updates after which pages can check whether they missed a message."""
 
 
@@ -53,10 +53,10 @@ class Ticker:
         self._tick(dict, marks=True)
 
     def _run(self) -> None:
-        looks = 0
+        samples = 0
         while not self._stop.wait(INTERVAL):
-            looks += 1
-            self._tick(self._sample, marks=looks % LOOKS_PER_MARK == 0)
+            samples += 1
+            self._tick(self._sample, marks=samples % SAMPLES_PER_MARK == 0)
 
     def _tick(self, sample: Callable[[], dict[str, WorkRecord]], *, marks: bool) -> None:
         """Shows running work, and flushes the feed, which exists once a view was opened."""

@@ -205,12 +205,12 @@ def _doing(thread: int) -> Activity | None:
     return found
 
 
-def _call_if_imported(question: str, thread: int, otherwise: Any) -> Any:
+def _call_if_imported(name: str, thread: int, otherwise: Any) -> Any:
     """Calls a function of `nbfn.functions.watching.activity`, if the notebook has imported it."""
-    look = getattr(sys.modules.get("nbfn.functions.watching.activity"), question, None)
-    return otherwise if look is None else look(thread)
+    function = getattr(sys.modules.get("nbfn.functions.watching.activity"), name, None)
+    return otherwise if function is None else function(thread)
 
 
 def _graph_loops() -> list[Any]:
-    look = getattr(sys.modules.get("nbfn.functions.progress"), "graph_loops", None)
-    return [] if look is None else look()
+    loops = getattr(sys.modules.get("nbfn.functions.progress"), "graph_loops", None)
+    return [] if loops is None else loops()

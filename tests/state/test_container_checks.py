@@ -1,4 +1,4 @@
-"""Looks notice each change of a container, and what is at the address of a dead object."""
+"""Checks notice each change of a container, and what is at the address of a dead object."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def changing_resource_operations(graph: Any) -> list[str]:
     return sorted(op for op in _operation_types(graph) if op.startswith(_CHANGING))
 
 
-LOOKS = "nbfn_looks"
+CALLBACK = "nbfn_callback"
 """Part of the names of operations that only inspect values."""
 _OUTSIDE = ("PyFunc", "EagerPyFunc", "Print", "WriteFile", "Save")
 
@@ -93,7 +93,7 @@ def operations_outside(graph: Any) -> list[str]:
     Those of nbfn's inspections are omitted.
     """
     nodes = all_nodes(graph.as_graph_def())
-    return sorted({n.op for n in nodes if n.op.startswith(_OUTSIDE) and LOOKS not in n.name})
+    return sorted({n.op for n in nodes if n.op.startswith(_OUTSIDE) and CALLBACK not in n.name})
 
 
 def assigns(graph: Any) -> bool:

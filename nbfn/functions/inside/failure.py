@@ -92,15 +92,15 @@ class _Recorder:
             return
         named = zip(made.inputs, origin.inputs, strict=True)
         given = [(each, name) for each, name in named if _is_informative(each, name)]
-        look = functools.partial(self._look, origin, [name for _, name in given])
-        _tensorflow.look_at(look, [each for each, _ in given], before=made.operation)
+        callback = functools.partial(self._observe, origin, [name for _, name in given])
+        _tensorflow.add_callback(callback, [each for each, _ in given], before=made.operation)
 
     def _is_wanted(self, operation: Any) -> bool:
         if self._name is None:
             return _tensorflow.may_fail(operation)
         return _base(operation.name) == self._name
 
-    def _look(self, origin: OperationOrigin, names: Sequence[str], *arrays: Any) -> Any:
+    def _observe(self, origin: OperationOrigin, names: Sequence[str], *arrays: Any) -> Any:
         given = [
             extent_of(name, np.asarray(array)) for name, array in zip(names, arrays, strict=True)
         ]

@@ -126,7 +126,7 @@ class Monitor:
         self.operations = 0
         self._origins = Origins(until)
         self._on_finding = on_finding
-        self._looks = _tensorflow.Looks()
+        self._callbacks = _tensorflow.OrderedCallbacks()
         self._lock = threading.Lock()
         self._seen: set[int] = set()
         self._executions: Counter[int] = Counter()
@@ -142,7 +142,7 @@ class Monitor:
         """Called with each operation that is made."""
         origin = self._origins.of(made)
         if made.operation is not None:
-            self._looks.made(made.operation)
+            self._callbacks.order(made.operation)
         if made.type in _UNCHECKED or (made.type in _CALLS and not _is_compiled(made)):
             return None
         if any(each.dtype == tf.variant for each in made.inputs):
@@ -155,18 +155,18 @@ class Monitor:
         inputs = [each for each, _ in given]
         constant = [made.operation is not None and each.op.type == "Const" for each in inputs]
         names = [name for _, name in given]
-        look = functools.partial(self._look, origin, len(outputs), names, constant)
+        check = functools.partial(self._check, origin, len(outputs), names, constant)
         self.operations += 1
         if made.operation is None:
-            look(*(each.numpy() for each in (*outputs, *inputs)))
+            check(*(each.numpy() for each in (*outputs, *inputs)))
             return None
-        looked = self._looks.look_at(look, [*outputs, *inputs])
-        with tf.control_dependencies([looked]):
-            handed = [tf.identity(e) if _is_floating(e) else e for e in made.outputs]
-        self._origins.replaced(origin, handed)
-        return handed
+        checked = self._callbacks.add(check, [*outputs, *inputs])
+        with tf.control_dependencies([checked]):
+            replacements = [tf.identity(e) if _is_floating(e) else e for e in made.outputs]
+        self._origins.replaced(origin, replacements)
+        return replacements
 
-    def _look(
+    def _check(
         self,
         origin: OperationOrigin,
         number: int,

@@ -166,7 +166,7 @@ class _Collector:
     def _attach(self, tensor: Any, name: str, site: Site) -> None:
         if tensor.dtype not in (tf.resource, tf.variant):
             value = self.found.setdefault((name, site), Value(name, site))
-            _tensorflow.look_at(functools.partial(self._keep, value), [tensor])
+            _tensorflow.add_callback(functools.partial(self._keep, value), [tensor])
 
     def _keep(self, value: Value, array: Any) -> Any:
         array = np.array(array)

@@ -26,8 +26,8 @@ class Staleness:
     def __init__(self, guards: Guards) -> None:
         self._guards = guards
         self._reported: dict[tuple[Any, ...], set[str]] = defaultdict(set)
-        self._looked_at: dict[int, int] = {}
-        """The state in which a hit of each trace was last looked at."""
+        self._checked_in: dict[int, int] = {}
+        """The state in which each trace was last checked, by number."""
 
     def changes_since(self, trace: Trace) -> tuple[Cause, ...]:
         """Returns what has changed of what a trace has read, except through its arguments."""
@@ -50,9 +50,9 @@ class Staleness:
         """
         if objects is None:
             state = self._guards.state
-            if self._looked_at.get(trace.number) == state:  # a hit looks once for each state
+            if self._checked_in.get(trace.number) == state:  # one check for each state
                 return
-            self._looked_at[trace.number] = state
+            self._checked_in[trace.number] = state
             causes = self.changes_since(trace)
         else:
             causes = stale_causes(trace.changed_roots(self._guards.fingerprints(objects)))

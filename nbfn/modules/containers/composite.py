@@ -103,7 +103,7 @@ class Composite(Container):
         object.__setattr__(self, "made", (tuple(made), tuple(names)))
 
     @nowrap
-    def _make_layers(self) -> tuple[Sequence[Any], Sequence[str]]:
+    def _layers_and_names(self) -> tuple[Sequence[Any], Sequence[str]]:
         if self._internal.scope is None:
             return inspect_hook(self, "setup")["made"]  # type: ignore[no-any-return]
         prepare(self)
@@ -111,11 +111,11 @@ class Composite(Container):
 
     @nowrap
     def _parts(self) -> Sequence[Any]:
-        return self._make_layers()[0]
+        return self._layers_and_names()[0]
 
     @nowrap
     def _names(self) -> Sequence[str]:
-        return self._make_layers()[1]
+        return self._layers_and_names()[1]
 
     @nowrap
     def _name_of_part(self, name: str) -> str:

@@ -57,7 +57,7 @@ def own_init(cls: Any) -> Any | None:
 
 def _no_argument(cls: Any, unknown: list[str]) -> ArgumentError:
     fields = cls.__field_names__
-    hint = cls._meant(unknown) or "".join(did_you_mean(name, fields) for name in unknown)
+    hint = cls._argument_hints(unknown) or "".join(did_you_mean(name, fields) for name in unknown)
     return ArgumentError(
         f"{cls.__name__} got an unexpected keyword argument {show_names(unknown)}"
         + (f".{hint}" if hint else f"; it has {show_names(fields)}")

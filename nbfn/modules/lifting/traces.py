@@ -54,7 +54,7 @@ _lock = threading.Lock()
 # function, like those of a tf.function.
 _capturing: weakref.WeakKeyDictionary[Any, dict[Hashable, _Kept]] = weakref.WeakKeyDictionary()
 # The state that a function reads; read again only after a change.
-_looks: weakref.WeakKeyDictionary[Any, dict[Any, State]] = weakref.WeakKeyDictionary()
+_states: weakref.WeakKeyDictionary[Any, dict[Any, State]] = weakref.WeakKeyDictionary()
 
 
 def call_traced(
@@ -224,14 +224,14 @@ class _Call:
         # An id may be reused after its object's end. Then `holds` is false, because its checks go
         # through weak references; a state that keeps objects alive is not cached.
         place = tuple((name, id(value)) for name, value in roots)
-        looks = _of(_looks, fn)
-        known = looks.get(place)
+        states = _of(_states, fn)
+        known = states.get(place)
         if known is None or not known.holds():
             known = state_of(roots)
-            if len(looks) >= _MAX_STATES:
-                looks.clear()
+            if len(states) >= _MAX_STATES:
+                states.clear()
             if not known.keeps:
-                looks[place] = known
+                states[place] = known
         return known
 
     def _inputs_key(self) -> tuple[Hashable, ...]:

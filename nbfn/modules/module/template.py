@@ -219,7 +219,7 @@ class Template(tf.Module):
         return name
 
     @classmethod
-    def _hints(cls, _names: Iterable[str]) -> str:
+    def _argument_hints(cls, _names: Iterable[str]) -> str:
         """Returns hints, as sentences, for arguments that the class does not have."""
         return ""
 

@@ -138,12 +138,12 @@ def _only_shows(tree: ast.Module) -> bool:
     """Returns whether a cell only reads values, displays some, and imports."""
     return bool(tree.body) and all(
         isinstance(each, ast.Import | ast.ImportFrom)
-        or (isinstance(each, ast.Expr) and all(map(_only_looks, ast.walk(each.value))))
+        or (isinstance(each, ast.Expr) and all(map(_only_reads, ast.walk(each.value))))
         for each in tree.body
     )
 
 
-def _only_looks(node: ast.AST) -> bool:
+def _only_reads(node: ast.AST) -> bool:
     if isinstance(node, ast.Call):
         called = node.func
         if isinstance(called, ast.Name):

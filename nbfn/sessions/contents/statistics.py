@@ -1,4 +1,4 @@
-"""Statistics of the values of variables, and their changes since the last look."""
+"""Statistics of the values of variables, and their changes since the last reading."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ class VariableStatistics:
         not_finite: Number of values that are infinite or not a number.
         histogram: Number of finite values in each of `BINS` intervals of equal width, from the
             minimum to the maximum.
-        change: Norm of the difference from the last look, relative to the norm then; None at the
-            first look.
+        change: Norm of the difference from the last reading, relative to the norm then; None at
+            the first reading.
     """
 
     name: str
@@ -147,13 +147,13 @@ def _change(variable: tf.Variable, values: np.ndarray[Any, Any]) -> float | None
 
 
 def difference(variable: tf.Variable, values: np.ndarray[Any, Any]) -> tuple[float, float] | None:
-    """Returns how far a variable's values, flattened, are from those at the last look.
+    """Returns how far a variable's values, flattened, are from those at the last reading.
 
-    A copy of the values is kept for the next look.
+    A copy of the values is kept for the next reading.
 
     Returns:
-        The norm of the difference, and the norm of the earlier values; None at the first look and
-        after the variable got another shape.
+        The norm of the difference, and the norm of the earlier values; None at the first reading
+        and after the variable got another shape.
     """
     before = _copies.pop(id(variable))
     if values.size <= MAX_ELEMENTS:
