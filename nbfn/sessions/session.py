@@ -283,7 +283,10 @@ class Session:
         for name, function in self._all_functions():
             captures = function.captures
             held = (each.target for each in captures if each.kind == "variable")
-            yield name, {id(_tensorflow.whole_of(each)) for each in held if each is not None}
+            yield (
+                name,
+                {id(_tensorflow.distributed_variable(each)) for each in held if each is not None},
+            )
 
     def _all_functions(self) -> Iterator[tuple[str, Any]]:
         """Yields the functions that are named, those of cells, and those that are only watched."""

@@ -132,7 +132,7 @@ def has_boolean_conditions(graph: Any) -> bool:
     )
 
 
-def drawn_in(graph: Any, code: CodeType) -> int | None:
+def line_of_random_draw(graph: Any, code: CodeType) -> int | None:
     """Returns the line of a function at which a graph draws from hidden state directly.
 
     Args:
@@ -154,7 +154,7 @@ def drawn_in(graph: Any, code: CodeType) -> int | None:
     return None
 
 
-def line_in(op: Any, code: CodeType) -> int | None:
+def line_within(op: Any, code: CodeType) -> int | None:
     """Returns the line of code from which an operation comes; None if from elsewhere."""
     here = code.co_filename, code.co_name
     lines = [each.lineno for each in op.traceback or () if (each.filename, each.name) == here]

@@ -275,8 +275,9 @@ def _executor(
     name, number, context = inference.name.decode(), len(outputs), inference._bound_context
 
     def execute(inputs: list[Any]) -> Any:
-        # As in `Context.call_function` (TensorFlow 2.21). Options and `_execute.execute` are looked
-        # up at each call: `AsWritten` changes the former, operation callbacks replace the latter.
+        # As in `Context.call_function` (TensorFlow 2.21). Options and `_execute.execute` are
+        # looked up at each call: `WithoutOptimizations` changes the options, and operation
+        # callbacks replace `execute`.
         options = context.function_call_options.as_attrs()
         attributes = tuple(itertools.chain(*options.items()))
         manager = _cancellation.context()
@@ -327,7 +328,7 @@ _raise_filtered = _hide_frames(_raise)
 """Raises an error without the frames of TensorFlow in its traceback."""
 
 
-class AsWritten:
+class WithoutOptimizations:
     """A context in which functions run without optimisations that change results.
 
     Grappler folds constants, reorders arithmetic and fuses kernels, which changes rounding, and
@@ -343,7 +344,7 @@ class AsWritten:
         context = _context.context()
         before = self._before = context.function_call_options
         known = before.executor_type, before.config_proto_serialized
-        options = _as_written.get(known)
+        options = _unoptimized_options.get(known)
         if options is None:
             config = tf.compat.v1.ConfigProto.FromString(before.config_proto_serialized)
             rewrites = config.graph_options.rewrite_options
@@ -351,7 +352,7 @@ class AsWritten:
             rewrites.constant_folding = rewrites.arithmetic_optimization = off
             rewrites.remapping = rewrites.dependency_optimization = off
             made = type(before)(before.executor_type, config)
-            options = _as_written[known] = made
+            options = _unoptimized_options[known] = made
         context.function_call_options = options
 
     def __exit__(self, *error: object) -> None:
@@ -360,17 +361,17 @@ class AsWritten:
             self._before = None
 
 
-_as_written: dict[tuple[str | None, bytes], Any] = {}
+_unoptimized_options: dict[tuple[str | None, bytes], Any] = {}
 """The options without these optimisations, by those that hold outside."""
 
 
 def _has_call_options() -> bool:
     try:
-        with AsWritten():
+        with WithoutOptimizations():
             return True
     except Exception:
         return False
 
 
-_HAS_CALL_OPTIONS = True  # during the probe, without which `AsWritten` would do nothing
+_HAS_CALL_OPTIONS = True  # during the probe, without which `WithoutOptimizations` would do nothing
 _HAS_CALL_OPTIONS = _has_call_options()

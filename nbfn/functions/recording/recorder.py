@@ -23,7 +23,7 @@ from nbfn.functions.recording.refusal import (
 from nbfn.functions.recording.staleness import Staleness
 from nbfn.functions.recording.stance import Stance, enforce, stance_of
 from nbfn.functions.retraces.explain import explain, stale_causes
-from nbfn.functions.retraces.remedy import Called, is_declared, remedy_for
+from nbfn.functions.retraces.remedy import CallDescription, is_declared, remedy_for
 from nbfn.functions.retraces.trace_causes import EMPTY, FAILED, FIRST, causes_of
 from nbfn.functions.traces.cause import Cause, Remedy, Retrace, Wanted
 from nbfn.functions.traces.context import Context, Strategy, current_context, summaries_of
@@ -79,7 +79,7 @@ def _count_outermost(call: Call, now: float) -> None:
 
 
 def _named_remedy(
-    called: Called, name: Callable[[], str | None], causes: tuple[Cause, ...]
+    called: CallDescription, name: Callable[[], str | None], causes: tuple[Cause, ...]
 ) -> Remedy | None:
     return remedy_for(replace(called, name=name()), causes)
 
@@ -437,7 +437,7 @@ class Recorder(Record):
         self, causes: tuple[Cause, ...], site: Site, wanted: Wanted
     ) -> Callable[[], Remedy | None]:
         """Returns a function that returns the remedy, after a search for the function's name."""
-        called = Called(
+        called = CallDescription(
             None,
             self.relaxing,
             site,

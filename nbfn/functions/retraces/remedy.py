@@ -18,7 +18,7 @@ SIZES = ("shape", "rank")
 
 
 @dataclass(frozen=True)
-class Called:
+class CallDescription:
     """How user code calls a function.
 
     Attributes:
@@ -40,7 +40,7 @@ class Called:
     by_value: frozenset[str] = frozenset()
 
 
-def remedy_for(called: Called, causes: Sequence[Cause]) -> Remedy | None:
+def remedy_for(called: CallDescription, causes: Sequence[Cause]) -> Remedy | None:
     """Returns the remedy for a miss, for all of its causes together.
 
     Returns:
@@ -217,14 +217,14 @@ def _cast_advice(causes: Sequence[Cause], written: bool) -> str:
     return sentence if written else f"{sentence}: {casts}"
 
 
-def _with_casts(called: Called, causes: Sequence[Cause]) -> str | None:
+def _with_casts(called: CallDescription, causes: Sequence[Cause]) -> str | None:
     if called.name is None or called.site is None:
         return None
     casts = {str(cause.path): f"tf.cast({{}}, tf.{cause.old})" for cause in causes}
     return rewritten_call(called.site, called.name, called.parameters, casts)
 
 
-def _as_variable(called: Called, cause: Cause) -> str | None:
+def _as_variable(called: CallDescription, cause: Cause) -> str | None:
     """Returns code that keeps a number in a variable, if user code can assign it."""
     if cause.code != "stale" or cause.source not in ("global", "attribute"):
         return None

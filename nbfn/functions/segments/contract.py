@@ -294,7 +294,7 @@ def _is_same(one: Any, other: Any) -> bool:
         return True
     if is_tensor(one) and is_tensor(other):
         parts = [tf.nest.flatten(each, expand_composites=True) for each in (one, other)]
-        roots = [list(map(_tensorflow.passed_on, each)) for each in parts]
+        roots = [list(map(_tensorflow.skip_identities, each)) for each in parts]
         return len(roots[0]) == len(roots[1]) and all(map(operator.is_, *roots))
     if type(one) is not type(other):
         return False

@@ -129,7 +129,7 @@ class Segment:
         if trace is None:
             return None
         try:
-            with _tensorflow.AsWritten():
+            with _tensorflow.WithoutOptimizations():
                 results = traced(*given)
             return self._recipes[trace].values(results, arguments)
         except NbfnError:
@@ -239,16 +239,16 @@ class Segment:
         if not _tensorflow.has_boolean_conditions(graph):
             raise NotKeptError("needs the value of a tensor")
         if _tensorflow.stateful_random_operations(graph):
-            line = _tensorflow.drawn_in(graph, traced.python_function.__code__)
+            line = _tensorflow.line_of_random_draw(graph, traced.python_function.__code__)
             if line is not None:
                 raise NotKeptError("draws random numbers", line=line)
             self.draws = True
         if _tensorflow.writes(graph):
             for loop in _tensorflow.unordered_loops(graph):
-                line = _tensorflow.line_in(loop, traced.python_function.__code__)
+                line = _tensorflow.line_within(loop, traced.python_function.__code__)
                 raise NotKeptError("writes in a loop of a graph that may fail", line=line or 0)
         else:
-            with _tensorflow.AsWritten():
+            with _tensorflow.WithoutOptimizations():
                 results = trace.concrete_function(*given)
             check_values(after, contract.recipe.values(results, arguments))
         self.results = max(self.results, len(contract.results))

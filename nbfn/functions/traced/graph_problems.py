@@ -87,12 +87,12 @@ def _are_the_users(ops: list[Any]) -> bool:
     """Returns whether user code makes several of these draws, not a library in one of its calls."""
     if len(ops) < 2:
         return False
-    users, all_lines = zip(*map(_tensorflow.made_by, ops), strict=True)
+    users, all_lines = zip(*map(_tensorflow.user_lines_of, ops), strict=True)
     return len(set(users)) > 1 or len(set(all_lines)) < len(ops)
 
 
 def _of_draws(ops: list[Any]) -> str:
-    lines = sorted({line for op in ops if (line := _tensorflow.users_line(op)) is not None})
+    lines = sorted({line for op in ops if (line := _tensorflow.line_of_operation(op)) is not None})
     shown = [str(line) for line in lines[:_MAX_LINES]]
     where = f"lines {join(shown)}: " if len(shown) > 1 else f"line {join(shown)}: " * bool(shown)
     return (
@@ -102,5 +102,5 @@ def _of_draws(ops: list[Any]) -> str:
 
 
 def _at(op: Any) -> str:
-    line = _tensorflow.users_line(op)
+    line = _tensorflow.line_of_operation(op)
     return "" if line is None else f"line {line}: "

@@ -103,7 +103,7 @@ def _advice(name: str) -> str:
 
 def _place() -> str:
     """Returns the position in user code that runs now, as text."""
-    found = _tensorflow.user_line()
+    found = _tensorflow.current_user_line()
     return "an unknown place" if found is None else str(site_of(*found))
 
 

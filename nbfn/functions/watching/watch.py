@@ -88,7 +88,7 @@ def _observer_of(obj: Any) -> Any:
         with _lock:
             _groups.add(group)
         if is_model(obj):
-            _tensorflow.on_trace(_on_concrete)
+            _tensorflow.add_trace_callback(_on_concrete)
         return group
     raise WatchError(
         f"there is no tf.function in {type(obj).__name__} {shorten(repr(obj))}; expected a "
@@ -146,7 +146,7 @@ def discover() -> bool:
     """
     global _discovering
     _discovering = True
-    return _tensorflow.on_trace(_on_concrete)
+    return _tensorflow.add_trace_callback(_on_concrete)
 
 
 def stop_discovering() -> None:
@@ -155,7 +155,7 @@ def stop_discovering() -> None:
     _discovering = False
     with _lock:
         if not any(group.is_late for group in _groups):
-            _tensorflow.off_trace(_on_concrete)
+            _tensorflow.remove_trace_callback(_on_concrete)
 
 
 def _on_concrete(concrete: Any) -> None:

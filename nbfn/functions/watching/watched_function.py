@@ -25,7 +25,7 @@ from nbfn.functions.inside.values import Values, values
 from nbfn.functions.recording.explanation import Explanation
 from nbfn.functions.recording.staleness import Staleness
 from nbfn.functions.retraces.explain import explain
-from nbfn.functions.retraces.remedy import Called, remedy_for
+from nbfn.functions.retraces.remedy import CallDescription, remedy_for
 from nbfn.functions.retraces.trace_causes import FIRST, causes_of
 from nbfn.functions.signatures.cover import Cover, cover
 from nbfn.functions.traced.function import copy_of
@@ -288,7 +288,7 @@ class WatchedFunction(RecordView):
     def _remedy(self, site: Site, key: Key, causes: Sequence[Cause]) -> Callable[[], Remedy | None]:
         if self._is_of_keras:
             causes = [each for each in causes if each.code not in _OF_KERAS]
-        called = Called(None, None, site, key.parameters, _UNNAMED)
+        called = CallDescription(None, None, site, key.parameters, _UNNAMED)
         return functools.partial(remedy_for, called, causes)
 
     @property
