@@ -25,10 +25,10 @@ def __getattr__(name: str) -> Any:
         from nbfn._version import __version__
 
         return __version__
-    from nbfn.code import unnoticed  # imported late, because it is slow to import
+    from nbfn.code import keeping_random_state  # imported late, because it is slow to import
 
     try:
-        with unnoticed():
+        with keeping_random_state():
             value = _load(_ALIASES.get(name, name))
     except AttributeError:
         from nbfn.text import did_you_mean

@@ -75,7 +75,7 @@ def _installed_in(folder: str) -> frozenset[str]:
         return frozenset()
     import importlib.metadata  # imported late, because it is slow to import
 
-    # Only what is installed has a RECORD; the user's own project may stand in the same folder.
+    # Only what is installed has a RECORD; the user's own project may be in the same folder.
     made = importlib.metadata.distributions(path=[folder])
     records = (each.files or () for each in made if each.read_text("RECORD") is not None)
     return frozenset(file.parts[0] for record in records for file in record)
@@ -142,7 +142,7 @@ def names_in_code(code: CodeType) -> Iterator[str]:
 
 
 @contextmanager
-def unnoticed() -> Iterator[None]:
+def keeping_random_state() -> Iterator[None]:
     """Keeps the state of Python's random numbers during imports.
 
     Some packages draw while they are imported: rich does, and so Keras, which imports it. A seed

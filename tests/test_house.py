@@ -54,7 +54,7 @@ ORDER = {
         ),
     ),
     "nbfn.state": (
-        *("bytecode", "values", "columns", "looks", "state", "guarded", "walk"),
+        *("bytecode", "values", "columns", "container_checks", "state", "guarded", "walk"),
         *("helpers", "saved"),
     ),
     "nbfn.modules": (
@@ -62,7 +62,7 @@ ORDER = {
         *("transforms", "module", "layers", "containers"),
     ),
     "nbfn.sessions": (
-        *("contents", "cluster", "snapshot", "dependencies", "placement", "timeline", "known"),
+        *("contents", "cluster", "snapshot", "dependencies", "placement", "timeline", "sent_rows"),
         *("records", "feed", "environment", "session", "checkpoint", "activity", "export", "load"),
     ),
     "nbfn.sessions.contents": (
@@ -87,7 +87,7 @@ ORDER = {
         *("ticker", "formatters", "displays", "not_finite", "hooks", "extension"),
     ),
     "nbfn.command": (
-        *("outcome", "agent", "known", "record", "execution", "report"),
+        *("outcome", "agent", "collected", "record", "execution", "report"),
         *("progress", "run", "lab", "main"),
     ),
 }

@@ -61,7 +61,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
     app.shell.add(panel, 'right', { rank: 600, type: 'nbfn' });
     restorer?.add(panel, panel.id);
 
-    // Going back from a console to the same notebook changes no tracker, only the shell.
+    // Going back from a console to the same notebook changes only the shell's current widget.
     labShell?.currentChanged.connect((_, { newValue }) => {
       tracker.activate(newValue);
     });

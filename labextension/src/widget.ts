@@ -14,13 +14,13 @@ import type {
 import type { ViewChoice } from './views';
 import { mount } from './views';
 
-/** What the Python widget synchronises. */
+/** The traits that the Python widget synchronises. */
 interface Traits {
   view: 'function' | 'cell' | 'session' | 'graph' | 'page';
   /** Id of the function or cell that is shown. */
   target: string | null;
   snapshot: Snapshot;
-  /** Whether there is no kernel behind it: it is in a report. */
+  /** Whether it has no kernel, as in a report. */
   kept?: boolean;
   graph: GraphRecord;
   /** The page that the graph belongs to. */
@@ -40,9 +40,9 @@ const render: Render<Traits> = ({ model, el, signal }) => {
       ask({ type: 'request_pictures' });
     }));
   const store = new Store({
-    presence: model.get('kept') ? 'gone' : 'live',
+    presence: model.get('kept') ? 'ended' : 'live',
     requestSnapshot: () => ask({ type: 'request_snapshot' }),
-    look: targets => ask({ type: 'look', targets })
+    setTargets: targets => ask({ type: 'look', targets })
   });
   const receive = (): void => {
     const snapshot: unknown = model.get('snapshot');
@@ -50,7 +50,7 @@ const render: Render<Traits> = ({ model, el, signal }) => {
       store.receive(snapshot);
     }
   };
-  const follow = (message: unknown): void => {
+  const receiveCustom = (message: unknown): void => {
     if (isPictures(message)) {
       take?.(message.source);
       take = null;
@@ -59,12 +59,12 @@ const render: Render<Traits> = ({ model, el, signal }) => {
     }
   };
   receive();
-  // The trait is as old as the model, and a page that is loaded again gets it so.
+  // A reloaded page gets the trait as it was when the model was created.
   ask({ type: 'request_snapshot' });
   const mounted = mount(el, store, choiceOf(model), { loadPictures, hasCells: false });
   const listeners = [
     ['change:snapshot', receive],
-    ['msg:custom', follow]
+    ['msg:custom', receiveCustom]
   ] as const;
   listeners.forEach(([name, listener]) => model.on(name, listener));
 
@@ -72,7 +72,7 @@ const render: Render<Traits> = ({ model, el, signal }) => {
     listeners.forEach(([name, listener]) => model.off(name, listener));
     mounted.dispose();
   };
-  // Hosts before anywidget 0.11 pass no signal: they call what is returned.
+  // Hosts before anywidget 0.11 pass no signal, and call the returned function.
   const ends = signal as AbortSignal | undefined;
   if (!ends) {
     return dispose;
@@ -81,7 +81,7 @@ const render: Render<Traits> = ({ model, el, signal }) => {
   return undefined;
 };
 
-/** What the widget shows, which does not change. */
+/** The widget's view, which does not change. */
 function choiceOf(model: AnyModel<Traits>): ViewChoice {
   const view = model.get('view');
   switch (view) {
@@ -98,7 +98,7 @@ function choiceOf(model: AnyModel<Traits>): ViewChoice {
   }
 }
 
-/** The bundle of the pictures, which a widget cannot fetch: it has no address of its own. */
+/** Imports the bundle of the pictures from its source, because a widget has no URL to fetch from. */
 async function imported(source: string): Promise<Pictures> {
   const url = URL.createObjectURL(new Blob([source], { type: 'text/javascript' }));
   try {
@@ -108,7 +108,7 @@ async function imported(source: string): Promise<Pictures> {
   }
 }
 
-/** Patches and outlines come as messages. */
+/** Whether a custom message is a patch or outlines. */
 function isMessage(value: unknown): value is Patch | Pages {
   return ['patch', 'pages'].includes(field(value, 'type') as string);
 }
@@ -117,7 +117,7 @@ function isPictures(value: unknown): value is PicturesMessage {
   return field(value, 'type') === 'pictures';
 }
 
-/** The trait is an empty dict until the kernel fills it. */
+/** Whether the trait is a snapshot: it is an empty dict until the kernel sets it. */
 function isSnapshot(value: unknown): value is Snapshot {
   return field(value, 'type') === 'snapshot';
 }

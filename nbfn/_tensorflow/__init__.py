@@ -32,13 +32,13 @@ from nbfn._tensorflow.graphs.captures import (
     called_graphs,
     captured,
     changing_resource_operations,
-    drawn_in,
     graphs_in,
     has_boolean_conditions,
     is_loop_or_branch,
-    line_in,
+    line_of_random_draw,
+    line_within,
     operations_outside,
-    reached,
+    reachable_functions,
     stateful_random_operations,
     trackable_children,
     writes,
@@ -50,17 +50,17 @@ from nbfn._tensorflow.graphs.capturing import (
     operations_with_effects,
     outputs_of,
     owned_variables,
-    passed_on,
     run_at_each_call,
+    skip_identities,
     unused_operations,
 )
 from nbfn._tensorflow.graphs.checkpoints import saved_objects
-from nbfn._tensorflow.graphs.likeness import do_the_same
+from nbfn._tensorflow.graphs.equivalence import are_equivalent
 from nbfn._tensorflow.graphs.ordering import (
     NODE_IN_ERROR,
-    Looks,
+    OrderedCallbacks,
+    add_callback,
     keep_order,
-    look_at,
     may_fail,
     may_have_written,
     unordered_loops,
@@ -76,16 +76,16 @@ from nbfn._tensorflow.graphs.saved_model import (
 )
 from nbfn._tensorflow.graphs.variables import (
     constrain,
+    current_user_line,
+    distributed_variable,
     entries,
     is_local_variable,
+    line_of_operation,
     local_variable,
-    made_by,
     summary_state,
-    user_line,
-    users_line,
-    whole_of,
+    user_lines_of,
 )
-from nbfn._tensorflow.graphs.wrappers import WRAPPERS, ignored_attributes, unwrapped
+from nbfn._tensorflow.graphs.wrappers import WRAPPERS, ignored_attributes, unwrap
 from nbfn._tensorflow.running.cancellation import (
     CAN_CANCEL,
     Cancellation,
@@ -101,7 +101,7 @@ from nbfn._tensorflow.running.devices import (
 from nbfn._tensorflow.running.hidden_settings import (
     SETTINGS,
     eager_random_state,
-    put_eager_random_state_back,
+    restore_eager_random_state,
     settings_of,
 )
 from nbfn._tensorflow.running.loops import Counter, enclosing_graphs, register_loop
@@ -124,9 +124,9 @@ from nbfn._tensorflow.tracing.cache import (
     observe,
 )
 from nbfn._tensorflow.tracing.calls import (
-    AsWritten,
     EagerTensor,
     Iterator,
+    WithoutOptimizations,
     call_in_progress,
     calls_back,
     canonical,
@@ -141,12 +141,12 @@ from nbfn._tensorflow.tracing.calls import (
     tensor_keys,
 )
 from nbfn._tensorflow.tracing.foreign_functions import (
+    add_trace_callback,
     building_seconds,
     data_function,
     has_created_variables,
     method_owner,
-    off_trace,
-    on_trace,
+    remove_trace_callback,
     tracing_function,
     watch_cache,
 )
@@ -168,12 +168,12 @@ from nbfn._tensorflow.tracing.trace_types import (
     ObjectNode,
     TensorNode,
     ValueNode,
-    below,
     by_reference,
     nodes,
     objects,
     trace_types,
     unfold_spec,
+    walk_nodes,
 )
 from nbfn._tensorflow.tracing.tracing import (
     CAN_SCOPE,
@@ -190,7 +190,7 @@ from nbfn._tensorflow.tracing.tracing import (
     release_lock,
     restore_initialization,
     schedules,
-    unlisted,
+    untraced_copy,
 )
 
 leave_alone("nbfn")

@@ -76,11 +76,11 @@ class Agent:
     def _watch(self, function: Any) -> None:
         recorder = weakref.ref(function.recorder)
         late = weakref.finalize(
-            function, self._ended, function.id, function.site, function.parameters, recorder
+            function, self._on_call, function.id, function.site, function.parameters, recorder
         )
         late.atexit = False
 
-    def _ended(self, id: str, site: Site, parameters: str, recorder: Any) -> None:
+    def _on_call(self, id: str, site: Site, parameters: str, recorder: Any) -> None:
         from nbfn.sessions.records import state_of
 
         found = recorder()
@@ -94,7 +94,7 @@ class Agent:
                 self._remove((name, table) for name, table in rows if name != "variables")
                 self._remove([("variables", (id for id in rows.variables if id not in held))])
 
-    def taken(self) -> dict[str, Any]:
+    def take_changes(self) -> dict[str, Any]:
         """Returns the changes since the last call."""
         if "nbfn.sessions.session" in sys.modules:  # loaded when the notebook first uses TensorFlow
             from nbfn.sessions.environment import update_environment
@@ -126,9 +126,9 @@ def begin() -> Answer:
     return Answer({"nbfn": __version__, "protocol": protocol.PROTOCOL})
 
 
-def taken() -> Answer:
+def take_changes() -> Answer:
     """Returns the changes since the last call."""
-    return Answer({} if _agent is None else _agent.taken())
+    return Answer({} if _agent is None else _agent.take_changes())
 
 
 def export(path: str, overwrite: bool, strict: bool) -> Answer:

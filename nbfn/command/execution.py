@@ -25,7 +25,7 @@ from nbfn.command.outcome import CommandError, Exit
 from nbfn.command.record import NotebookCell, NotebookFailure, NotebookRun
 from nbfn.notebook.progress import DISPLAY
 
-PATIENCE = 10.0
+REPLY_TIMEOUT = 10.0
 """Seconds in which an interrupted kernel must send its last answers."""
 
 _AGENT = "__import__('nbfn.command.agent', fromlist=['_'])"
@@ -77,7 +77,7 @@ class Execution:
             record_timing=False,
         )
         self._manager: Any = None
-        self._words: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - `end` closes it
+        self._output: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - `end` closes it
         self._ready = 0
         self._group: int | None = None
 
@@ -98,13 +98,13 @@ class Execution:
         self._manager.log = self._client.log
         try:
             await self._client.async_start_new_kernel(
-                cwd=str(self._folder), stdout=self._words, stderr=self._words
+                cwd=str(self._folder), stdout=self._output, stderr=self._output
             )
             # Of `LocalProvisioner` (jupyter_client). Others start no process on this machine.
             self._group = getattr(self._manager.provisioner, "pgid", None)
             await self._client.async_start_new_kernel_client()
         except (RuntimeError, OSError) as error:
-            words = self._last_words()[-1:] or [str(error)]
+            words = self._last_output_lines()[-1:] or [str(error)]
             raise CommandError(
                 f"the kernel `{self._record.kernel}` does not start: {words[0]}", Exit.KERNEL_DIED
             ) from None
@@ -125,7 +125,7 @@ class Execution:
                 f"{__version__}; install the same version in both"
             )
         self._record.nbfn = found["nbfn"]
-        self._ready = self._words.seek(0, os.SEEK_END)
+        self._ready = self._output.seek(0, os.SEEK_END)
 
     async def end(self) -> None:
         """Ends the kernel, whatever it does; after a failure also processes of its cells."""
@@ -137,7 +137,7 @@ class Execution:
         if self._group is not None and self._record.failure is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._group, signal.SIGKILL)
-        self._words.close()
+        self._output.close()
 
     async def interrupt(self) -> None:
         """Interrupts the kernel and collects its last changes."""
@@ -145,12 +145,12 @@ class Execution:
             return
         with contextlib.suppress(RuntimeError, DeadKernelError, _NoAnswerError, TimeoutError):
             await self._manager.interrupt_kernel()
-            await asyncio.wait_for(self.collect(), PATIENCE)
+            await asyncio.wait_for(self.collect(), REPLY_TIMEOUT)
 
-    def _last_words(self, start: int = 0) -> list[str]:
+    def _last_output_lines(self, start: int = 0) -> list[str]:
         """Returns the last lines written by the kernel's process after a position."""
-        self._words.seek(start)
-        text = self._words.read().decode(errors="replace")
+        self._output.seek(start)
+        text = self._output.read().decode(errors="replace")
         return [line for line in text.splitlines() if line.strip()][-_LAST_WORDS:]
 
     # Cells and questions --------------------------------------------------------------------
@@ -174,7 +174,9 @@ class Execution:
             if task is not None and task.cancelling():
                 raise asyncio.CancelledError from None
             failure = self.death(cell)
-            failure.details = "\n".join([*_printed(node)[-_LAST_WORDS:], failure.details]).strip()
+            failure.details = "\n".join(
+                [*_printed_lines(node)[-_LAST_WORDS:], failure.details]
+            ).strip()
         except CellExecutionError as error:
             sentence = " ".join(_plain(f"{error.ename}: {error.evalue}").split())
             failure = NotebookFailure(
@@ -194,7 +196,7 @@ class Execution:
 
     async def collect(self) -> list[protocol.RetraceRecord]:
         """Collects the changes of the session, and returns the new retraces."""
-        return self._record.known.take(await self._ask("taken()"))
+        return self._record.collected.take(await self._ask("take_changes()"))
 
     async def export(self, path: Path, overwrite: bool, strict: bool) -> dict[str, Any]:
         """Exports the session; returns the agent's answer."""
@@ -225,7 +227,7 @@ class Execution:
 
     def death(self, cell: NotebookCell | None) -> NotebookFailure:
         """Returns the failure for a dead kernel, with the last lines of its process."""
-        words = "\n".join(self._last_words(self._ready))
+        words = "\n".join(self._last_output_lines(self._ready))
         return NotebookFailure(Exit.KERNEL_DIED, "the kernel died", cell, words)
 
 
@@ -258,7 +260,7 @@ def _traceback(node: NotebookNode) -> str:
     return _plain("\n".join(errors[-1].traceback)) if errors else ""
 
 
-def _printed(node: NotebookNode) -> list[str]:
+def _printed_lines(node: NotebookNode) -> list[str]:
     """Returns the lines that a cell has printed."""
     texts = (each.text for each in node.outputs if each.output_type == "stream")
     return _plain("".join(texts)).splitlines()

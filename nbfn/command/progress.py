@@ -28,7 +28,7 @@ class ProgressPrinter:
         cells = count(len(self._record.cells), "cell")
         self._print(f"{self._record.notebook}: {cells}, kernel {self._record.kernel}")
 
-    def goes_on(self, cell: NotebookCell, seconds: float, doing: str) -> None:
+    def still_runs(self, cell: NotebookCell, seconds: float, doing: str) -> None:
         """Reports that a cell is still running."""
         self._cell(cell, duration(round(seconds)), f"still runs{': ' if doing else ''}{doing}")
 
@@ -37,7 +37,7 @@ class ProgressPrinter:
         allowed = f" ({cell.allowed_error}, as its tag allows)" if cell.allowed_error else ""
         self._cell(cell, duration(cell.seconds), shorten(cell.title) + allowed)
         for retrace in retraces[:_MAX_RETRACES]:
-            name = self._record.known.state.functions[retrace.function].name
+            name = self._record.collected.state.functions[retrace.function].name
             causes = "; ".join(cause.sentence for cause in retrace.causes)
             self._print(f"  {name} retraced, {place_text(retrace.cell)}: {causes}")
         if len(retraces) > _MAX_RETRACES:
@@ -67,7 +67,7 @@ class ProgressPrinter:
                 each = verdicts.get(name)
                 verdict = f"{each['status']}, {each['detail']}" if each else "not verified"
                 self._print(f"  {name}{text}: {verdict}")
-        totals, made = record.known.totals, record.known.retrace_count
+        totals, made = record.collected.totals, record.collected.retrace_count
         obsolete = f" and {made - totals.retraces:,} obsolete" if made > totals.retraces else ""
         budget = "" if record.max_retraces is None else f" ({record.max_retraces} allowed)"
         self._print(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nbfn.command.known import Known
+from nbfn.command.collected import CollectedRecords
 from nbfn.command.outcome import Exit
 
 
@@ -75,7 +75,7 @@ class NotebookRun:
         kernel: The name of its kernel.
         max_retraces: The maximum number of retraces, if given.
         cells: The code cells.
-        known: The records sent by the kernel.
+        collected: The records sent by the kernel.
         failure: Why it ended early, if it did.
         export: The agent's answer to the export; None if not requested.
         export_path: Target of the export, if requested.
@@ -88,7 +88,7 @@ class NotebookRun:
     kernel: str
     max_retraces: int | None = None
     cells: list[NotebookCell] = field(default_factory=list)
-    known: Known = field(default_factory=Known)
+    collected: CollectedRecords = field(default_factory=CollectedRecords)
     failure: NotebookFailure | None = None
     export: Mapping[str, Any] | None = None
     export_path: Path | None = None

@@ -44,29 +44,29 @@ def html_of(record: NotebookRun) -> str:
     environment.filters |= {
         "count": count,
         "duration": duration,
-        "marked": _marked,
+        "marked": _markup,
         "place": place_text,
         "size": data_size,
     }
-    known = record.known
-    functions, cells = known.functions[:MAX_ROWS], known.cells[:MAX_ROWS]
+    collected = record.collected
+    functions, cells = collected.functions[:MAX_ROWS], collected.cells[:MAX_ROWS]
     ids = [*(each.id for each in functions), *(each.id for each in cells)]
-    outlines = {id: outline_of(known.state, id).record() for id in ids}
-    shown = SessionState(known.state, known.totals)
+    outlines = {id: outline_of(collected.state, id).record() for id in ids}
+    shown = SessionState(collected.state, collected.totals)
     sections = {name: SECTIONS[name].draw(shown).record() for name in ("retraces", "devices")}
-    fallback = session_outline(SessionState(known.now, known.totals)).html()
+    fallback = session_outline(SessionState(collected.now, collected.totals)).html()
     return environment.get_template("report.html").render(
         record=record,
-        known=known,
-        state=known.state,
-        functions=known.functions,
-        totals=known.totals,
+        collected=collected,
+        state=collected.state,
+        functions=collected.functions,
+        totals=collected.totals,
         meanings=MEANINGS,
         outlines=outlines,
         sections=sections,
         cells=_cells_table(record),
         longest=max((cell.seconds or 0 for cell in record.cells), default=0) or 1,
-        exported=_exported(record),
+        exported=_export_page(record),
         phrase=protocol.Phrase,
         signs=_SIGNS,
         max_rows=MAX_ROWS,
@@ -81,7 +81,7 @@ def html_of(record: NotebookRun) -> str:
     )
 
 
-def _exported(record: NotebookRun) -> protocol.Page | None:
+def _export_page(record: NotebookRun) -> protocol.Page | None:
     """Returns the kernel's page about the exported model."""
     page = (record.export or {}).get("page")
     return None if page is None else protocol.Page.model_validate(page)
@@ -89,14 +89,14 @@ def _exported(record: NotebookRun) -> protocol.Page | None:
 
 def _snapshot(record: NotebookRun, outlines: dict[str, protocol.Page]) -> protocol.Snapshot:
     """Returns the snapshot for the views: the newest rows, with the limits of a page."""
-    state = record.known.now
+    state = record.collected.now
     tables = {
         name: dict(list(table.items())[-LIMITS.get(name, MAX_ROWS) :]) for name, table in state
     }
     # The kernel has ended, so no work is running.
     tables["work"] = {}
-    tables["runs"] = {id: _ended(run) for id, run in state.runs.items()}
-    rows, totals = protocol.State.model_validate(tables), record.known.totals
+    tables["runs"] = {id: _as_ended(run) for id, run in state.runs.items()}
+    rows, totals = protocol.State.model_validate(tables), record.collected.totals
     shown = SessionState(rows, totals, users=SessionState(state, totals).captured_by)
     pages: dict[str, protocol.Page | None] = {
         name: section.draw(shown).record() for name, section in SECTIONS.items()
@@ -106,26 +106,26 @@ def _snapshot(record: NotebookRun, outlines: dict[str, protocol.Page]) -> protoc
         epoch="report",
         seq=0,
         nbfn=record.nbfn or __version__,
-        tensorflow=record.known.tensorflow,
+        tensorflow=record.collected.tensorflow,
         totals=totals,
         state=rows,
         pages=pages,
     )
 
 
-def _ended(run: protocol.RunRecord) -> protocol.RunRecord:
+def _as_ended(run: protocol.RunRecord) -> protocol.RunRecord:
     """Returns a run as it is after its kernel has ended."""
     return run.model_copy(update={"running": False, "interrupted": 1}) if run.running else run
 
 
-def _marked(sentence: str) -> Markup:
+def _markup(sentence: str) -> Markup:
     """Escapes a sentence, and marks text between backticks as code."""
     return Markup(re.sub(r"`([^`\n]+)`", r"<code>\1</code>", str(escape(sentence))))
 
 
 def _cells_table(record: NotebookRun) -> Table:
     """Returns the code cells of the notebook, one row each."""
-    state = record.known.state
+    state = record.collected.state
     traces, retraces = _by_cell(state.traces), _by_cell(state.retraces)
 
     def row(cell: NotebookCell) -> tuple[Words, ...]:

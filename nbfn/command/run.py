@@ -161,7 +161,7 @@ class _Run:
             while True:
                 await asyncio.sleep(HEARTBEAT)
                 seconds = time.perf_counter() - started
-                self._progress.goes_on(cell, seconds, self._execution.doing)
+                self._progress.still_runs(cell, seconds, self._execution.doing)
 
         task = asyncio.create_task(beat())
         try:
@@ -183,7 +183,7 @@ def _judge(record: NotebookRun) -> None:
     if "error" in answer:
         exit = Exit.NOT_VERIFIED if answer["is_wrong"] else Exit.NOT_EXPORTED
         record.problems.append(NotebookFailure(exit, f"not exported: {answer['error']}"))
-    budget, found = record.max_retraces, record.known.retrace_count
+    budget, found = record.max_retraces, record.collected.retrace_count
     if budget is not None and found > budget:
         record.problems.append(
             NotebookFailure(

@@ -75,8 +75,8 @@ def _watch(state: State, settings: Iterable[str]) -> Fingerprints:
     return found
 
 
-def _another_thread_runs() -> bool:
-    """Returns whether another thread may have changed what a trace reads while it was made."""
+def _other_user_code_runs() -> bool:
+    """Returns whether another thread, which runs user code, may have changed what a trace reads."""
     here = get_ident()
     if here != threading.main_thread().ident:
         return True
@@ -85,7 +85,7 @@ def _another_thread_runs() -> bool:
     return any(is_user_module(frame.f_globals.get("__name__")) for frame in stacks)
 
 
-def _is_of_others(source: Source, pair: tuple[Any, Any], states: Iterable[State]) -> bool:
+def _is_changed_by_others(source: Source, pair: tuple[Any, Any], states: Iterable[State]) -> bool:
     """Returns whether another thread has changed a plain value, to which no code here assigns.
 
     Other values may be changed in place, by methods.
@@ -116,7 +116,7 @@ class Guards:
         self._python_function = fetch_of(python_function)  # its tf.function keeps it
         self._owner = owner
         self._own = _NOTHING
-        self._now: GuardedState | None = None
+        self._current: GuardedState | None = None
         self._of_objects: dict[Any, ObjectGuards] = {}
         self._states: dict[int, GuardedState] = {}
         self._made = 0
@@ -131,11 +131,11 @@ class Guards:
         if self.on_stale == "ignore":
             return 0
         try:
-            now = self._now
-            # Another thread may have found a change meanwhile, and what holds is the new state.
-            if now is None or not self._holds() or self._now is not now:
+            now = self._current
+            # Another thread may have found a change in the meantime; then the new state holds.
+            if now is None or not self._holds() or self._current is not now:
                 with self._lock:
-                    now = self._now = self._find(self._own_state().fingerprints)
+                    now = self._current = self._state_with(self._own_state().fingerprints)
         except Exception as error:  # inspecting user objects may raise anything
             self._disable(error)
             return 0
@@ -151,7 +151,7 @@ class Guards:
             now = state_of(own, self._graph_time, self.named)
             now.fingerprints.update(self._own_code())
             _watch(now, self._settings)
-            self._own, self._now = now, None
+            self._own, self._current = now, None
         return self._own
 
     @contextmanager
@@ -181,7 +181,7 @@ class Guards:
     def _disable(self, error: Exception) -> None:
         """Disables the guards with one warning; calls go on as TensorFlow's do."""
         self.on_stale = "ignore"
-        self._own, self._now = _NOTHING, GuardedState()
+        self._own, self._current = _NOTHING, GuardedState()
         name = getattr(self._python_function(), "__name__", "a function")
         warn(
             f"nbfn no longer watches the Python values that `{name}` bakes into its traces; its "
@@ -206,7 +206,7 @@ class Guards:
         try:
             with self._lock:
                 own = self._own_state().fingerprints
-                return {**own, **self._known(objects).state.fingerprints} if objects else own
+                return {**own, **self._guards_of(objects).state.fingerprints} if objects else own
         except Exception as error:
             self._disable(error)
             return {}
@@ -217,7 +217,7 @@ class Guards:
             return []
         return [*self._own.references, *self._own.contained]
 
-    def _known(self, objects: Objects) -> ObjectGuards:
+    def _guards_of(self, objects: Objects) -> ObjectGuards:
         """Returns the guards of some objects, computed again if anything has changed."""
         own = self._own
         # `serves` checks that the ids still belong to the same objects.
@@ -242,13 +242,13 @@ class Guards:
         """
         with self._lock:
             _ = self.state
-            if self.on_stale != "retrace" or self._now is None:
+            if self.on_stale != "retrace" or self._current is None:
                 return GuardedState(0, dict(self.fingerprints(objects)))
             known = self.of_objects(objects) if objects else None
             if known is None:
-                return self._now
+                return self._current
             if known.both is None:
-                known.both = self._find(self.fingerprints(objects))
+                known.both = self._state_with(self.fingerprints(objects))
             return known.both
 
     def of_objects(self, objects: Objects) -> ObjectGuards | None:
@@ -257,7 +257,7 @@ class Guards:
             return None
         try:
             _ = self.state
-            return self._known(objects)
+            return self._guards_of(objects)
         except Exception as error:
             self._disable(error)
             return None
@@ -266,7 +266,7 @@ class Guards:
         """Returns whether the guards of some objects still hold; `state` was read before."""
         try:
             return known.serves(self._own)
-        except Exception:  # TensorFlow's way reports it
+        except Exception:  # the slow path calls `guarded`, which reports it
             return False
 
     def after_trace(
@@ -296,9 +296,11 @@ class Guards:
             # read again when the cache is cleared.
             different = changes(made_in.fingerprints, made_in.without_exempt(now))
             changed = {source for source, _ in different if source in now}
-            if changed and _another_thread_runs():
-                states = [self._own, *([self._known(objects).state] if objects else ())]
-                by_others = {each for each, pair in different if _is_of_others(each, pair, states)}
+            if changed and _other_user_code_runs():
+                states = [self._own, *([self._guards_of(objects).state] if objects else ())]
+                by_others = {
+                    each for each, pair in different if _is_changed_by_others(each, pair, states)
+                }
                 # They keep the old values, so the next call is in another state.
                 changed -= by_others
                 now = {**now, **{each: made_in.fingerprints[each] for each in by_others}}
@@ -308,7 +310,7 @@ class Guards:
             if graph_time != self._graph_time:
                 self._graph_time, self._own = graph_time, _NOTHING
                 self._replace(now, self.fingerprints(objects))
-            self._now = None  # the current state may depend on what is exempt
+            self._current = None  # the current state may depend on what is exempt
 
     def depend_on(self, settings: frozenset[str], made_in: GuardedState) -> None:
         """Adds the hidden settings that a new trace depends on: names in `SETTINGS`."""
@@ -318,10 +320,10 @@ class Guards:
                 made_in.fingerprints = {**made_in.fingerprints, **_watch(State(), new)}
 
     def forget(self, state: GuardedState) -> None:
-        """Forgets a state in which a call created variables: a later call creates others."""
+        """Removes a state in which a call created variables: a later call creates others."""
         with self._lock:
             self._states.pop(state.number, None)
-            self._now = None
+            self._current = None
 
     def _replace(self, before: Fingerprints, after: Fingerprints) -> None:
         """Updates in all states the fingerprints that are now read differently."""
@@ -335,10 +337,10 @@ class Guards:
     def drop(self, kept: Collection[int]) -> None:
         """Removes the states without traces, which have none of these numbers."""
         with self._lock:
-            now = self._now
+            now = self._current
             self._states = {n: e for n, e in self._states.items() if n in kept or e is now}
 
-    def _find(self, fingerprints: Fingerprints) -> GuardedState:
+    def _state_with(self, fingerprints: Fingerprints) -> GuardedState:
         """Returns the state with these fingerprints; a new one if there is none."""
         with self._lock:
             for state in reversed(self._states.values()):

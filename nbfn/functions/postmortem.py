@@ -37,7 +37,7 @@ def failure_in(error: BaseException) -> Failure | None:
     Raises:
         Exception: What the function raises while it is traced once more.
     """
-    called = _called(error)
+    called = _outermost_call(error)
     return None if called is None else failure_of(*called, error)
 
 
@@ -47,7 +47,7 @@ def seconds_of(error: BaseException) -> float | None:
     The estimate uses the times of the function's traces and calls so far. It is infinite for a
     function of which nbfn has no record.
     """
-    called = _called(error)
+    called = _outermost_call(error)
     if called is None:
         return None
     recorder = called[0].recorder
@@ -75,7 +75,7 @@ def postmortem(error: BaseException | None = None, *, debug: bool = True) -> Fai
         PostmortemError: If no call of a traced function has failed, or it does not fail eagerly.
     """
     error = error or getattr(sys, "last_value", None)
-    called = None if error is None else _called(error)
+    called = None if error is None else _outermost_call(error)
     if error is None or called is None:
         raise PostmortemError(
             "the last error is not from a graph that ran; call the function again, and then "
@@ -106,7 +106,7 @@ def _to_user_line(entry: TracebackType | None) -> TracebackType | None:
     return made or entry
 
 
-def _called(error: BaseException) -> tuple[Any, Any, Any] | None:
+def _outermost_call(error: BaseException) -> tuple[Any, Any, Any] | None:
     """Returns the outermost traced function whose graph raised an error, with the arguments.
 
     Functions whose Python raised it, while traced or run eagerly, are excluded.

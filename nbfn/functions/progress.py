@@ -68,14 +68,14 @@ class Progress(Generic[T]):
         return total
 
     def _total(self) -> int | None:
-        known = self._iterable
-        if isinstance(known, tf.data.Dataset):
-            total = int(known.cardinality()) if tf.executing_eagerly() else -1
+        iterable = self._iterable
+        if isinstance(iterable, tf.data.Dataset):
+            total = int(iterable.cardinality()) if tf.executing_eagerly() else -1
             return total if total >= 0 else None
-        if _is_symbolic(known):
+        if _is_symbolic(iterable):
             return None
         try:
-            return len(known)  # type: ignore[arg-type]
+            return len(iterable)  # type: ignore[arg-type]
         except Exception:  # the length is optional
             return None
 
@@ -87,9 +87,9 @@ class Progress(Generic[T]):
                 "zip(nbfn.progress(…), …) write nbfn.progress(enumerate(…)) or "
                 "nbfn.progress(zip(…))"
             )
-        return self._counted()
+        return self._iterate()
 
-    def _counted(self) -> Iterator[T]:
+    def _iterate(self) -> Iterator[T]:
         elements = iter(self._iterable)  # for a symbolic tensor TensorFlow raises
         with working(Work("loop", self.name, self.unit, total=self._total())) as work:
             while True:
@@ -142,13 +142,13 @@ def _loop(
     over: Callable[[Any, Callable[[Any], None]], None],
 ) -> None:
     """Replaces AutoGraph's loop by one that counts."""
-    known = iterated._iterable
-    if not _stays_in_graph(known):
+    iterable = iterated._iterable
+    if not _stays_in_graph(iterable):
         # Python unrolls the loop: it is the trace that takes long.
         over(iter(iterated), body)
         return
     if _tensorflow.compiles_with_xla() or _is_other_replica():
-        over(known, body)
+        over(iterable, body)
         return
 
     counter = _tensorflow.Counter(f"nbfn/progress/{_process}/{next(_ids)}")
@@ -161,14 +161,14 @@ def _loop(
         body(each)
         counter.count()
 
-    with tf.control_dependencies([counter.begin(_total_in_graph(known))]):
-        over(known, counted)
+    with tf.control_dependencies([counter.begin(_total_in_graph(iterable))]):
+        over(iterable, counted)
 
 
-def _stays_in_graph(known: Any) -> bool:
+def _stays_in_graph(iterable: Any) -> bool:
     if tf.executing_eagerly():
         return False
-    return tf.is_tensor(known) or isinstance(known, _IN_GRAPHS)
+    return tf.is_tensor(iterable) or isinstance(iterable, _IN_GRAPHS)
 
 
 _IN_GRAPHS = (
@@ -178,26 +178,26 @@ _IN_GRAPHS = (
 """Types that a graph can iterate over, besides tensors."""
 
 
-def _is_symbolic(known: Any) -> bool:
-    return tf.is_tensor(known) and not isinstance(known, _tensorflow.EagerTensor)
+def _is_symbolic(iterable: Any) -> bool:
+    return tf.is_tensor(iterable) and not isinstance(iterable, _tensorflow.EagerTensor)
 
 
 def _is_other_replica() -> bool:
     """Returns whether a replica other than the first is traced; only the first counts."""
     replica = tf.distribute.get_replica_context()
     number = 0 if replica is None else replica.replica_id_in_sync_group
-    known = tf.get_static_value(number) if tf.is_tensor(number) else number
-    return known is not None and int(known) != 0
+    static = tf.get_static_value(number) if tf.is_tensor(number) else number
+    return static is not None and int(static) != 0
 
 
-def _total_in_graph(known: Any) -> Any:
-    if isinstance(known, tf.data.Dataset):
-        return known.cardinality()
-    if isinstance(known, _IN_GRAPHS):
+def _total_in_graph(iterable: Any) -> Any:
+    if isinstance(iterable, tf.data.Dataset):
+        return iterable.cardinality()
+    if isinstance(iterable, _IN_GRAPHS):
         return tf.constant(-1, tf.int64)
-    if isinstance(known, tf.RaggedTensor):
-        return tf.cast(known.nrows(), tf.int64)
-    return tf.shape(known, tf.int64)[0]
+    if isinstance(iterable, tf.RaggedTensor):
+        return tf.cast(iterable.nrows(), tf.int64)
+    return tf.shape(iterable, tf.int64)[0]
 
 
 _tensorflow.register_loop(Progress, _loop)

@@ -29,17 +29,17 @@ class Channel:
     """The kernel's end of the comm. Handlers may run on any thread, so none calls TensorFlow.
 
     Args:
-        heard: Called when a message of a page arrives, on the thread that handles it.
+        on_message: Called when a message of a page arrives, on the thread that handles it.
     """
 
-    def __init__(self, heard: Callable[[], None] = lambda: None) -> None:
-        self._heard = heard
+    def __init__(self, on_message: Callable[[], None] = lambda: None) -> None:
+        self._on_message = on_message
         self._manager: CommManager = comm.get_comm_manager()
         self._clients: dict[str, _Client] = {}
 
     def open(self) -> None:
         """Registers the target and the presence comm."""
-        self._manager.register_target(TARGET, self._opened)
+        self._manager.register_target(TARGET, self._on_open)
         self._manager.register_comm(_presence())
         # A page whose requests wait behind queued cells learns from this message that nbfn is
         # loaded.
@@ -49,16 +49,16 @@ class Channel:
         """Unregisters both and closes the comms of all clients."""
         # Unregistered first: a page whose comm is closed immediately looks for another one.
         self._manager.unregister_comm(_presence())
-        self._manager.unregister_target(TARGET, self._opened)
+        self._manager.unregister_target(TARGET, self._on_open)
         for client in list(self._clients.values()):
             client.close()
         self._clients.clear()
 
-    def _opened(self, opened: BaseComm, message: dict[str, Any]) -> None:
+    def _on_open(self, opened: BaseComm, message: dict[str, Any]) -> None:
         try:
             self._attach(opened, message)
         finally:
-            self._heard()  # last, because the first page imports the feed, which takes time
+            self._on_message()  # last, because the first page imports the feed, which takes time
 
     def _attach(self, opened: BaseComm, message: dict[str, Any]) -> None:
         from nbfn import protocol
@@ -78,10 +78,10 @@ class Channel:
             return
         while len(self._clients) >= MAX_CLIENTS:
             self._clients.pop(next(iter(self._clients))).close()
-        client = _Client(opened, self._heard, data.get("page"))
+        client = _Client(opened, self._on_message, data.get("page"))
         earlier = [id for id, each in list(self._clients.items()) if client.replaces(each)]
         self._clients[opened.comm_id] = client
-        opened.on_close(lambda _: self._closed(opened.comm_id))
+        opened.on_close(lambda _: self._on_close(opened.comm_id))
         client.attach()
         # Closed last, so that a page always has an open comm.
         for id in earlier:
@@ -89,8 +89,8 @@ class Channel:
             if replaced is not None:
                 replaced.close()
 
-    def _closed(self, comm_id: str) -> None:
-        self._heard()
+    def _on_close(self, comm_id: str) -> None:
+        self._on_message()
         client = self._clients.pop(comm_id, None)
         if client is not None:
             client.detach()
@@ -99,10 +99,10 @@ class Channel:
 class _Client:
     """One attached page."""
 
-    def __init__(self, opened: BaseComm, heard: Callable[[], None], page: str | None) -> None:
+    def __init__(self, opened: BaseComm, on_message: Callable[[], None], page: str | None) -> None:
         from nbfn.sessions.feed import feed
 
-        self._heard = heard
+        self._on_message = on_message
         self._comm = opened
         self._page = page
         self._feed = feed()
@@ -116,7 +116,7 @@ class _Client:
         return self._page is not None and self._page == other._page
 
     def attach(self) -> None:
-        self._comm.on_msg(self._received)
+        self._comm.on_msg(self._on_data)
         self._feed.subscribe(self._send, is_page=True)
 
     def detach(self) -> None:
@@ -129,12 +129,12 @@ class _Client:
     def _send(self, message: Any) -> None:
         self._context.copy().run(self._comm.send, message.model_dump(mode="json"))
 
-    def _received(self, message: dict[str, Any]) -> None:
-        self._heard()
+    def _on_data(self, message: dict[str, Any]) -> None:
+        self._on_message()
         match message.get("content", {}).get("data", {}):
             case {"type": "request_snapshot"} | {"type": "watch", "active": True}:
                 self._feed.resume(self._send)
             case {"type": "watch"}:
                 self._feed.pause(self._send)
             case {"type": "look", "targets": [*targets]}:
-                self._feed.look(self._send, [each for each in targets if type(each) is str])
+                self._feed.set_shown(self._send, [each for each in targets if type(each) is str])

@@ -1,6 +1,6 @@
 """Updates displayed outputs when the objects that they show change.
 
-So a notebook that is saved shows the final state, even without kernel and scripts.
+So a saved notebook shows the final state, also without a kernel and without scripts.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Displays:
         self._displays.append(display)
 
     def begin(self, cell: str | None) -> None:
-        """Forgets the outputs of a cell that runs again: they are replaced."""
+        """Stops updating the outputs of a cell that runs again: they are replaced."""
         if cell is not None:
             kept = [each for each in self._displays if each.cell != cell]
             self._displays = deque(kept, maxlen=MAX_DISPLAYS)
@@ -95,7 +95,7 @@ class Displays:
 
 
 def _reference(subject: Any) -> Callable[[], Any]:
-    """Returns a weak reference to an object; a strong one to a session, which nobody else owns."""
+    """Returns a weak reference to an object; a session has no other owner, so a strong one."""
     # By name, because importing the class would import TensorFlow.
     return (lambda: subject) if type(subject).__name__ == "Session" else weakref.ref(subject)
 

@@ -30,7 +30,7 @@ class Extension:
         self.reloads = Reloads(shell)
         self.magics = (self.cells, LineMagics(shell))
         self.completion = Completion(shell, self.magics)
-        self.channel = Channel(self.hooks.heard)
+        self.channel = Channel(self.hooks.on_message)
         self.tracebacks = Tracebacks(shell)
 
     def load(self) -> None:

@@ -128,14 +128,14 @@ def lines_in(text: str) -> list[CodeLine]:
         match = _FRAME.match(each)
         if match is None:
             continue
-        file = _rooted(match["file"])
+        file = _with_root(match["file"])
         if is_users(file):
             found.append(CodeLine(file, int(match["line"]), match["name"]))
     cells = [number for number, line in enumerate(found) if is_cell(line.file)]
     return found[cells[0] :] if cells else found
 
 
-def _rooted(file: str) -> str:
+def _with_root(file: str) -> str:
     """Restores the leading slash of a file name in a message; XLA omits a common root."""
     rooted = os.sep + file
     return rooted if not file.startswith((os.sep, "<")) and linecache.getlines(rooted) else file

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from IPython.core.interactiveshell import InteractiveShell
 
-from nbfn.code import unnoticed
+from nbfn.code import keeping_random_state
 from nbfn.errors import NbfnWarning, reporting
 from nbfn.notebook.displays import Displays
 from nbfn.notebook.frames import line_in_cell
@@ -46,24 +46,24 @@ class Hooks:
     Args:
         shell: The shell.
         displays: The outputs to update when a cell has ended.
-        ended: Called when a cell has ended.
+        on_end: Called when a cell has ended.
     """
 
     def __init__(
-        self, shell: InteractiveShell, displays: Displays, ended: Callable[[], None] = lambda: None
+        self, shell: InteractiveShell, displays: Displays, on_end: Callable[[], None] = lambda: None
     ) -> None:
         self._shell = shell
         self._displays = displays
-        self._ended = ended
+        self._on_end = on_end
         self._entered: list[Any] = []
         self._begun: Any = None
         self._progress = ProgressDisplay(shell)
         self._monitor: ActivityMonitor | None = None
         self._thread = threading.get_ident()
-        self._ticker = Ticker(self._look, self._progress.show)
+        self._ticker = Ticker(self._sample, self._progress.show)
         self._discovering = False
         self._parent: dict[str, Any] | None = None
-        self._heard: float | None = None
+        self._heard_at: float | None = None
 
     def register(self) -> None:
         """Registers with the shell. A running cell, such as that of ``%load_ext``, is entered."""
@@ -109,7 +109,7 @@ class Hooks:
         is_outermost = not self._entered
         if is_outermost:
             self._parent = _parent_of(self._shell)
-            self._heard = None
+            self._heard_at = None
         self._entered.append(info)
         self._discover()
         if is_outermost:
@@ -121,7 +121,7 @@ class Hooks:
         """Observes every tf.function of the notebook, once TensorFlow is imported."""
         if self._discovering or not hasattr(sys.modules.get("tensorflow"), "function"):
             return
-        with unnoticed():
+        with keeping_random_state():
             from nbfn.functions.traced.missing_devices import note_entered_devices
             from nbfn.functions.watching.watch import discover
             from nbfn.sessions.contents.cells import cells
@@ -137,11 +137,11 @@ class Hooks:
         find_cells_that_set_names_by(cells.cell_that_set)
         with reporting("could not look at the functions that were there before"):
             Session(self._shell.user_ns).discover()
-        self._look()
+        self._sample()
 
-    def heard(self) -> None:
+    def on_message(self) -> None:
         """Called when a message of a page is handled, possibly while a cell runs."""
-        self._heard = time.monotonic()
+        self._heard_at = time.monotonic()
 
     def _send_busy(self) -> None:
         """Sends the busy status again after a message was handled on a subshell while a cell runs.
@@ -150,28 +150,28 @@ class Hooks:
         kernels take that for the end of the cell (ipykernel 7.4). With a debugger it is the same:
         https://github.com/jupyterlab/jupyterlab/issues/10701.
         """
-        heard = self._heard
+        heard_at = self._heard_at
         kernel: Any = getattr(self._shell, "kernel", None)
-        if heard is None or time.monotonic() - heard < _AFTER_A_MESSAGE:
+        if heard_at is None or time.monotonic() - heard_at < _AFTER_A_MESSAGE:
             return
-        self._heard = None
+        self._heard_at = None
         if self._entered and self._parent and hasattr(kernel, "iopub_socket"):
             content = {"execution_state": "busy"}
             kernel.session.send(kernel.iopub_socket, "status", content, parent=self._parent)
 
-    def _look(self) -> dict[str, WorkRecord]:
+    def _sample(self) -> dict[str, WorkRecord]:
         """Samples what takes long in the cell, once nbfn's functions are imported."""
         self._send_busy()
         if self._monitor is None:
             if not hasattr(sys.modules.get("nbfn.functions"), "Activity"):
-                runs.look(None)
+                runs.add_sample(None)
                 return {}
             from nbfn.notebook.frames import cell_name
             from nbfn.sessions.activity import ActivityMonitor
 
             self._monitor = ActivityMonitor(self._thread, cell_name)
-        work = self._monitor.look()
-        runs.look(self._monitor.seen)
+        work = self._monitor.sample()
+        runs.add_sample(self._monitor.seen)
         return work
 
     def _in_a_cell(self) -> bool:
@@ -202,7 +202,7 @@ class Hooks:
                     with reporting(_UNTIMED):
                         runs.end(_ending(result))
                 self._update_environment()
-                self._ended()
+                self._on_end()
             finally:
                 if not self._entered:
                     self._ticker.stop()

@@ -21,15 +21,15 @@ def offer_numerics(shell: InteractiveShell, result: Any) -> None:
     call = _last_call(getattr(result.info, "raw_cell", None))
     if result.result is None or call is None or "nbfn.functions" not in sys.modules:
         return
-    from nbfn.functions.calls.glimpse import is_finite
-    from nbfn.notebook.magics.line_arguments import named, show
+    from nbfn.functions.calls.value_summary import is_finite
+    from nbfn.notebook.magics.line_arguments import named_value, show
     from nbfn.views.pages.results import not_finite_outline
 
     # Before the function is looked up: that reads attributes of the user's objects once more.
     if is_finite(_items(result.result)):
         return
     try:
-        function = named(shell, ast.unparse(call.func))
+        function = named_value(shell, ast.unparse(call.func))
     except UsageError:  # a function that nbfn does not observe
         return
     if hasattr(function, "numerics"):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 INTERVAL = 0.1
 """Seconds between two updates."""
 
-LOOKS_PER_MARK = 10
+SAMPLES_PER_MARK = 10
 """Number of updates after which pages can check whether they missed a message."""
 
 
@@ -23,16 +23,16 @@ class Ticker:
     """A thread that flushes the feed periodically, from `start` to `stop`.
 
     Args:
-        look: Returns the running work, by id.
+        sample: Returns the running work, by id.
         show: Displays the running work.
     """
 
     def __init__(
         self,
-        look: Callable[[], dict[str, WorkRecord]] = dict,
+        sample: Callable[[], dict[str, WorkRecord]] = dict,
         show: Callable[[Collection[WorkRecord]], None] = lambda _: None,
     ) -> None:
-        self._look = look
+        self._sample = sample
         self._show = show
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -53,15 +53,15 @@ class Ticker:
         self._tick(dict, marks=True)
 
     def _run(self) -> None:
-        looks = 0
+        samples = 0
         while not self._stop.wait(INTERVAL):
-            looks += 1
-            self._tick(self._look, marks=looks % LOOKS_PER_MARK == 0)
+            samples += 1
+            self._tick(self._sample, marks=samples % SAMPLES_PER_MARK == 0)
 
-    def _tick(self, look: Callable[[], dict[str, WorkRecord]], *, marks: bool) -> None:
+    def _tick(self, sample: Callable[[], dict[str, WorkRecord]], *, marks: bool) -> None:
         """Shows running work, and flushes the feed, which exists once a view was opened."""
         with reporting("could not bring its views up to date, and will try again"):
-            work = look()
+            work = sample()
             self._show(work.values())
             # While another thread imports the module, it exists without `feed`.
             feed = getattr(sys.modules.get("nbfn.sessions.feed"), "feed", None)

@@ -84,7 +84,7 @@ def cell_outline(rows: protocol.State, id: str) -> Outline:
 
 
 def _placed(trace: protocol.TraceRecord, segment: protocol.Segment) -> protocol.TraceRecord:
-    """A trace whose place is the first line of its segment: it is made after the last."""
+    """Returns a trace placed at the first line of its segment; it was made after the last one."""
     cell = trace.cell and trace.cell.model_copy(update={"line": segment.first})
     return trace.model_copy(update={"cell": cell})
 
@@ -95,7 +95,7 @@ def outline_of(rows: protocol.State, id: str) -> Outline:
 
 
 def _lines_table(cell: protocol.TracedCellRecord) -> Table:
-    """How the lines with code run, those that run alike together; on pages the whole cell."""
+    """Returns how the lines with code run, grouped by reason; on pages, the whole cell."""
     texts = cell.source.splitlines()
     times = {segment.first: _segment_times(segment) for segment in cell.segments}
 

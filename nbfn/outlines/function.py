@@ -76,7 +76,7 @@ def traces_outline(rows: protocol.State, id: str) -> Outline:
 
 
 def status(rows: protocol.State, function: protocol.FunctionRecord) -> Words:
-    """One sentence on the last call."""
+    """Returns one sentence on the last call."""
     trace = rows.traces.get(function.last_trace or "")
     if trace is None or function.last is None:
         return "not called yet"
@@ -90,19 +90,19 @@ def status(rows: protocol.State, function: protocol.FunctionRecord) -> Words:
 
 
 def signature(trace: protocol.TraceRecord) -> str:
-    """The leaves that a trace was made for, such as ``images: float32[64, 10]``."""
+    """Returns the leaves that a trace was made for, such as ``images: float32[64, 10]``."""
     return ", ".join(f"{leaf.path}: {leaf.type}" for leaf in trace.signature)
 
 
 def traces_of(rows: protocol.State, id: str) -> list[protocol.TraceRecord]:
-    """The traces of a function, oldest first."""
+    """Returns the traces of a function, oldest first."""
     return sorted(
         (each for each in rows.traces.values() if each.function == id), key=lambda one: one.number
     )
 
 
 def retraces_of(rows: protocol.State, id: str) -> list[protocol.RetraceRecord]:
-    """The retraces of a function, oldest first."""
+    """Returns the retraces of a function, oldest first."""
     return sorted(
         (each for each in rows.retraces.values() if each.function == id),
         key=lambda one: one.number,
@@ -130,7 +130,7 @@ def _name_in_trace(row: protocol.VariableRecord) -> str:
 
 
 def traces_table(traces: Sequence[protocol.TraceRecord], total: int | None = None) -> Table:
-    """The traces, one row each."""
+    """Returns a table of the traces."""
     rows = [
         (
             f"{each.number:,}",
@@ -170,14 +170,14 @@ def measures(trace: protocol.TraceRecord) -> tuple[Words, ...]:
 
 
 def all_traces_table(traces: Sequence[protocol.TraceRecord]) -> Table:
-    """The traces, all of them and unfolded, with the calls that made them."""
+    """Returns a table of all traces, unfolded, with the calls that made them."""
     return replace(traces_table(traces), newest=None, page_only=frozenset(range(4, 8)))
 
 
 def retraces_table(
     retraces: Sequence[protocol.RetraceRecord], newest: int | None = MAX_NEWEST
 ) -> Table:
-    """The retraces, one row each; one whose trace has been replaced has no remedy any more."""
+    """Returns a table of the retraces; a retrace whose trace was replaced has no remedy."""
     rows = [
         (
             f"{each.number:,}",
@@ -193,7 +193,7 @@ def retraces_table(
 
 
 def captures_table(captures: Sequence[protocol.VariableRecord], *, open: bool = False) -> Table:
-    """The captured variables and tensors, one row each."""
+    """Returns a table of the captured variables and tensors."""
     rows = [
         (
             each.name,

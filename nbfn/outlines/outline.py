@@ -98,7 +98,7 @@ class Table:
     def shown(self) -> list[list[Words]]:
         """The rows of text and HTML."""
         rows = self.rows[:MAX_ROWS] if self.newest is None else self.rows[-self.newest :]
-        return [[_clipped(cell) for cell in self._stored(row)] for row in rows]
+        return [[_clip(cell) for cell in self._stored_cells(row)] for row in rows]
 
     @functools.cached_property
     def _columns(self) -> list[int]:
@@ -110,24 +110,24 @@ class Table:
         always = 2 if self.kind == "tree" else 0
         return [n for n in every if n < always or any(row[n] != "" for row in rows)]
 
-    def _stored(self, row: Sequence[Words]) -> list[Words]:
+    def _stored_cells(self, row: Sequence[Words]) -> list[Words]:
         return [row[column] for column in self._columns if column not in self.page_only]
 
-    def _rest(self, shown: int) -> str:
+    def _omitted_text(self, shown: int) -> str:
         left = self.count - shown
         return f"and {left:,} {'more' if self.newest is None else 'earlier'}" if left else ""
 
     def text(self) -> list[str]:
         """As lines of plain text."""
         shown = self._tree() if self._is_tree else self.shown[: self.text_rows]
-        header = [_text(name) for name in self._stored(self.header)]
+        header = [_text(name) for name in self._stored_cells(self.header)]
         rows = [header, *([_text(cell) for cell in row] for row in shown)]
         widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
         aligned = [
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
             for row in rows
         ]
-        rest = self._rest(len(shown))
+        rest = self._omitted_text(len(shown))
         return [f"{self.title}:", *(f"  {line}" for line in aligned), *([f"  {rest}"] * bool(rest))]
 
     @property
@@ -136,7 +136,7 @@ class Table:
         return self.kind == "tree" and self.page_rows is None
 
     def _tree(self) -> list[list[Words]]:
-        """The rows of the text, indented; the deepest are left out until the others fit."""
+        """Returns the rows of the text, indented; omits the deepest until the others fit."""
         deepest = max(self.depths, default=0)
         while deepest and sum(each <= deepest for each in self.depths) > self.text_rows:
             deepest -= 1
@@ -145,7 +145,7 @@ class Table:
             for depth, (name, *more) in zip(self.depths, self.rows, strict=False)
             if depth <= deepest
         ]
-        return [[_clipped(cell) for cell in self._stored(row)] for row in rows[: self.text_rows]]
+        return [[_clip(cell) for cell in self._stored_cells(row)] for row in rows[: self.text_rows]]
 
     def html(self) -> str:
         """As HTML that folds."""
@@ -153,14 +153,14 @@ class Table:
             return "".join(self._branches())
         style = f' style="{_SIDES}"' if self.kind == "sides" else ""
         head = "".join(
-            f'<th style="{_CELL}">{_html(name)}</th>' for name in self._stored(self.header)
+            f'<th style="{_CELL}">{_html(name)}</th>' for name in self._stored_cells(self.header)
         )
         shown = self.shown
         body = "".join(f"<tr>{''.join(self._cells(row))}</tr>" for row in shown)
         table = f"<table{style}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         return _folding(
             f"{escape(self.title)} ({self.count:,})",
-            table + self._rest(len(shown)),
+            table + self._omitted_text(len(shown)),
             self.open and self.count <= MAX_OPEN,
         )
 
@@ -180,7 +180,7 @@ class Table:
             while len(path) > depth:
                 path.pop()
                 yield "</details>"
-            name, what, *more = [_text(cell) for cell in self._stored(row)]
+            name, what, *more = [_text(cell) for cell in self._stored_cells(row)]
             title = escape("/".join([*path[1:], name] if depth else ["/"]), quote=True)
             text = escape(": ".join(part for part in (name, what) if part))
             text += "".join(
@@ -195,7 +195,7 @@ class Table:
             else:
                 yield f'<div{_BRANCH} title="{title}">{text}</div>'
         yield "</details>" * len(path)
-        yield self._rest(len(shown))
+        yield self._omitted_text(len(shown))
 
     def record(self) -> protocol.PageTable:
         """Returns the record for pages."""
@@ -207,7 +207,7 @@ class Table:
         return protocol.PageTable(
             title=self.title,
             header=[self.header[column] for column in columns],
-            rows=[[_clipped(row[column]) for column in columns] for row in rows],
+            rows=[[_clip(row[column]) for column in columns] for row in rows],
             total=self.count + len(every) - len(self.rows),
             open=self.open,
             kind=self.kind,
@@ -326,8 +326,8 @@ def reason(causes: Sequence[CauseLike], before: str = "", after: str = "") -> Ph
     return Phrase(text=text, page=page_of_cause(causes[0].code) if causes else None)
 
 
-def judged(text: str, verdict: protocol.Verdict) -> Phrase:
-    """Words that judge."""
+def verdict_phrase(text: str, verdict: protocol.Verdict) -> Phrase:
+    """Returns a phrase that is drawn with the mark and the colour of a verdict."""
     return Phrase(text=text, verdict=verdict)
 
 
@@ -348,7 +348,7 @@ def place_text(cell: protocol.Cell | None) -> str:
 
 
 def _title(outline: Outline) -> str:
-    return f"<strong>{_coloured(outline.verdict)}{_marked(outline.title)}</strong>"
+    return f"<strong>{_sign_html(outline.verdict)}{_markup(outline.title)}</strong>"
 
 
 _SIGNS: dict[protocol.Verdict | None, tuple[str, str]] = {
@@ -364,14 +364,14 @@ def _sign(verdict: protocol.Verdict | None) -> str:
     return f"{_SIGNS[verdict][0]} " if verdict else ""
 
 
-def _coloured(verdict: protocol.Verdict | None) -> str:
+def _sign_html(verdict: protocol.Verdict | None) -> str:
     if verdict is None:
         return ""
     sign, colour = _SIGNS[verdict]
     return f'<span style="color:{colour}">{sign}</span> '
 
 
-def _clipped(words: Words) -> Words:
+def _clip(words: Words) -> Words:
     if isinstance(words, str):
         return cut(words, MAX_CELL)
     if isinstance(words, Phrase) and words.page is not None:
@@ -389,8 +389,8 @@ def _text(words: Words) -> str:
 
 def _html(words: Words) -> str:
     if isinstance(words, str):
-        return _marked(words)
-    shown = _coloured(words.verdict) + _marked(words.text)
+        return _markup(words)
+    shown = _sign_html(words.verdict) + _markup(words.text)
     if words.hint is not None:
         shown = f'<span title="{escape(words.hint)}">{shown}</span>'
     if words.page is not None and words.page.startswith("https:"):
@@ -405,8 +405,8 @@ def _html(words: Words) -> str:
     )
 
 
-def _marked(line: str) -> str:
-    """A sentence, escaped, with what stands between backticks as code."""
+def _markup(line: str) -> str:
+    """Returns a sentence as HTML: escaped, with text between backticks as code."""
     return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", escape(line))
 
 

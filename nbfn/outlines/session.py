@@ -159,7 +159,7 @@ def _totals_line(totals: protocol.Totals) -> list[Words]:
 
 
 def _time_lines(runs: Collection[protocol.RunRecord], totals: protocol.Totals) -> list[str]:
-    """Where the time of the notebook's cells went."""
+    """Returns how the time of the notebook's cells was spent."""
     seconds = totals.run_seconds
     if not seconds:
         return []

@@ -42,7 +42,7 @@ def variables_table(rows: protocol.State, totals: protocol.Totals, captured_by: 
     variables = [each for each in rows.variables.values() if each.kind == "variable"]
     table = [_row(each, each.name, captured_by) for each in variables]
     tree = _Tree(captured_by)
-    tree.add(_grouped(variables), 0)
+    tree.add(_group(variables), 0)
     return Table(
         "variables",
         HEADER,
@@ -85,7 +85,7 @@ class _Group:
     variables: list[protocol.VariableRecord] = field(default_factory=list)
 
 
-def _grouped(variables: Sequence[protocol.VariableRecord]) -> _Group:
+def _group(variables: Sequence[protocol.VariableRecord]) -> _Group:
     root = _Group()
     for variable in variables:
         group = root
@@ -118,7 +118,7 @@ class _Tree:
             nbytes = sum(each.nbytes or 0 for each in found)
             what = count(len(found), "variable")
             self.rows[number] = ("/".join(path), what, data_size(nbytes), "", "")
-            # An optimizer's own variables are many, and nobody trains them.
+            # An optimizer has many variables, none of them trainable; so they are folded.
             if not any(each.trainable for each in found):
                 self.closed.add(number)
             inside += found

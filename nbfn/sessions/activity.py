@@ -61,10 +61,10 @@ class ActivityMonitor:
         self._looked = 0.0
         self.seen: Seen | None = None
 
-    def look(self) -> dict[str, protocol.WorkRecord]:
+    def sample(self) -> dict[str, protocol.WorkRecord]:
         """Returns the work that has lasted over a second, by id; updated once a second."""
         now = time.perf_counter()
-        self._sample(now)
+        self._update(now)
         running = [*under_way()]
         started = [work.started for work in running]
         if self._since is not None:
@@ -75,12 +75,14 @@ class ActivityMonitor:
             self._records, self._looked = {row.id: row for row in self._rows(now, running)}, now
         return self._records
 
-    def _sample(self, now: float) -> None:
+    def _update(self, now: float) -> None:
         doing = _doing(self._thread)
         if doing is not None:
             self.seen = doing.kind  # type: ignore[assignment]
         else:
-            self.seen = "unnoted" if _under_way("runs_unrecorded", self._thread, False) else None
+            self.seen = (
+                "unnoted" if _call_if_imported("runs_unrecorded", self._thread, False) else None
+            )
         if doing is None:
             self._since = None
         elif self._since is None or self._since.doing.identity != doing.identity:
@@ -144,7 +146,7 @@ class ActivityMonitor:
 
     def _place(self) -> str | None:
         """Returns the innermost line of user code at which the thread is."""
-        for file, line in _under_way("lines", self._thread, ()):
+        for file, line in _call_if_imported("lines", self._thread, ()):
             cell = self._cell_of(file)
             if cell is not None:
                 return f"{cell}, line {line}"
@@ -199,16 +201,16 @@ def _count(done: int, total: int | None, unit: str, *, about: bool = False) -> s
 
 
 def _doing(thread: int) -> Activity | None:
-    found: Activity | None = _under_way("doing", thread, None)
+    found: Activity | None = _call_if_imported("activity_of", thread, None)
     return found
 
 
-def _under_way(question: str, thread: int, otherwise: Any) -> Any:
+def _call_if_imported(name: str, thread: int, otherwise: Any) -> Any:
     """Calls a function of `nbfn.functions.watching.activity`, if the notebook has imported it."""
-    look = getattr(sys.modules.get("nbfn.functions.watching.activity"), question, None)
-    return otherwise if look is None else look(thread)
+    function = getattr(sys.modules.get("nbfn.functions.watching.activity"), name, None)
+    return otherwise if function is None else function(thread)
 
 
 def _graph_loops() -> list[Any]:
-    look = getattr(sys.modules.get("nbfn.functions.progress"), "graph_loops", None)
-    return [] if look is None else look()
+    loops = getattr(sys.modules.get("nbfn.functions.progress"), "graph_loops", None)
+    return [] if loops is None else loops()

@@ -16,17 +16,17 @@ from nbfn.errors import NbfnError
 from nbfn.functions.calls.interruption import uninterrupted
 from nbfn.functions.traces.keras_parts import is_keras_variable
 from nbfn.functions.traces.variable_names import children
-from nbfn.sessions.contents.held import (
+from nbfn.sessions.contents.kinds import is_layer, is_mutable_table, is_optimizer
+from nbfn.sessions.contents.savable_state import (
     Form,
     RestoreError,
     check_forms,
-    held_by,
     match,
+    savable_state,
     shortened,
     unsaved,
     warn_kept,
 )
-from nbfn.sessions.contents.kinds import is_layer, is_mutable_table, is_optimizer
 from nbfn.sessions.session import session
 from nbfn.text import first_line, join
 
@@ -90,15 +90,15 @@ def save(path: str | os.PathLike[str]) -> Checkpoint:
             "checkpoint; save to a path without *, ?, [ and \\"
         )
     target = Path(path)
-    here = _Notebook()
-    if not here.held.values:
+    notebook = _Notebook()
+    if not notebook.state.values:
         raise CheckpointError(
             "there is nothing to save: no name of the notebook leads to a variable or a table"
         )
     target.parent.mkdir(parents=True, exist_ok=True)
     beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
-        parts = {**here.parts(), _BY_NAME: _holder(_numbered(here.held.owners))}
+        parts = {**notebook.parts(), _BY_NAME: _holder(_with_numbers(notebook.state.owners))}
         tf.train.Checkpoint.write(_holder(parts), str(beside))
         with uninterrupted():
             # The index is moved last: without it, TensorFlow sees no checkpoint.
@@ -109,7 +109,7 @@ def save(path: str | os.PathLike[str]) -> Checkpoint:
         for file in _files(beside):
             file.unlink(missing_ok=True)
     nbytes = sum(file.stat().st_size for file in _files(target))
-    return Checkpoint(target, here.roots(here.held.values), nbytes)
+    return Checkpoint(target, notebook.roots(notebook.state.values), nbytes)
 
 
 def restore(path: str | os.PathLike[str], *, partial: bool = False) -> Checkpoint:
@@ -142,9 +142,9 @@ def restore(path: str | os.PathLike[str], *, partial: bool = False) -> Checkpoin
             f"`{path}` is a checkpoint of TensorFlow 1, which names no objects; read it with "
             "tf.compat.v1.train.Saver"
         )
-    here = _Notebook()
+    notebook = _Notebook()
     by_name = saved.children.get(_BY_NAME)
-    found = _by_place(here, saved) if by_name is None else _by_name(here, saved, by_name)
+    found = _by_place(notebook, saved) if by_name is None else _by_name(notebook, saved, by_name)
     if found.missing and not partial:
         listed = shortened([f"`{name}`" for name in found.missing])
         raise RestoreError(
@@ -154,7 +154,7 @@ def restore(path: str | os.PathLike[str], *, partial: bool = False) -> Checkpoin
     with uninterrupted():
         for parts in found.reads:
             tf.train.Checkpoint.read(_holder(parts), prefix).expect_partial()
-        here.held.compute_derived_values()
+        notebook.state.compute_derived_values()
     warn_kept(f"the checkpoint {path}", found.kept)
     return Checkpoint(
         Path(prefix),
@@ -193,25 +193,25 @@ def _advice(uncalled: Sequence[Any]) -> str:
     return f". {join(names)} {makes} variables in the first call: call it once, then restore"
 
 
-def _by_name(here: _Notebook, saved: Any, by_name: Any) -> _Found:
+def _by_name(notebook: _Notebook, saved: Any, by_name: Any) -> _Found:
     """Matches a checkpoint of `save` by names in the session."""
     saved_values = by_name.children
     numbered = sorted(saved_values, key=lambda name: int(name.partition(" ")[0]))
     places = {name.partition(" ")[2]: name for name in numbered}
     nodes = {name: saved_values[place] for name, place in places.items()}
-    found = match({name: _form(each) for name, each in nodes.items()}, here.held, _WHOSE)
-    parts = here.parts(here.roots(found.missing))
+    found = match({name: _form(each) for name, each in nodes.items()}, notebook.state, _WHOSE)
+    parts = notebook.parts(notebook.roots(found.missing))
     unbuilt = _Places(_holder(parts), saved)
     waiting = [name for name in found.missing if nodes[name].id in unbuilt.waiting]
-    now = {places[name]: here.held.owners[at] for name, at in found.names.items()}
+    now = {places[name]: notebook.state.owners[at] for name, at in found.names.items()}
     reads = [{_BY_NAME: _holder(now)}]
     if waiting:  # read first: TensorFlow may match existing variables at another place
-        late = {root: parts[root] for root in here.roots(waiting)}
-        here.check(_Places(_holder(late), saved))
+        late = {root: parts[root] for root in notebook.roots(waiting)}
+        notebook.check(_Places(_holder(late), saved))
         reads.insert(0, late)
     return _Found(
         reads,
-        here.roots([*found.names, *waiting]),
+        notebook.roots([*found.names, *waiting]),
         tuple(name for name in found.missing if name not in waiting),
         (*waiting, *found.later),
         found.kept,
@@ -219,11 +219,11 @@ def _by_name(here: _Notebook, saved: Any, by_name: Any) -> _Found:
     )
 
 
-def _by_place(here: _Notebook, saved: Any) -> _Found:
+def _by_place(notebook: _Notebook, saved: Any) -> _Found:
     """Matches a checkpoint of TensorFlow by the places of objects below their roots."""
-    parts = here.parts(saved.children)
+    parts = notebook.parts(saved.children)
     places = _Places(_holder(parts), saved)
-    here.check(places)
+    notebook.check(places)
     values = {each.id: each.key for each in saved.values()}
     left = {id: key for id, key in values.items() if id not in places.found}
     return _Found(
@@ -236,7 +236,7 @@ def _by_place(here: _Notebook, saved: Any) -> _Found:
             if id not in places.waiting and key not in ("", "save_counter")
         ),
         tuple(key for id, key in left.items() if id in places.waiting),
-        unsaved(here.held, (_variable(each) for each, _ in places.found.values())),
+        unsaved(notebook.state, (_variable(each) for each, _ in places.found.values())),
         tuple(places.uncalled),
     )
 
@@ -245,14 +245,16 @@ class _Notebook:
     """The notebook's names.
 
     Attributes:
-        held: The variables and the mutable tables.
+        state: The variables and the mutable tables.
     """
 
     def __init__(self) -> None:
-        here = session()
-        self._named = dict(here.named())
-        tables = {n: each for n, each in here.tables.items() if n.partition("/")[0] in self._named}
-        self.held = held_by(self._named.items(), tables)
+        current = session()
+        self._named = dict(current.named())
+        tables = {
+            n: each for n, each in current.tables.items() if n.partition("/")[0] in self._named
+        }
+        self.state = savable_state(self._named.items(), tables)
 
     def roots(self, paths: Iterable[str]) -> tuple[str, ...]:
         """Returns the notebook's names at the roots of some paths."""
@@ -275,7 +277,7 @@ class _Notebook:
         Raises:
             RestoreError: If there are any.
         """
-        names = {id(each): name for name, each in self.held.values.items()}
+        names = {id(each): name for name, each in self.state.values.items()}
         pairs = [(_variable(value), there) for value, there in places.found.values()]
         check_forms(((names.get(id(v), at.key), v, _form(at)) for v, at in pairs), _WHOSE)
 
@@ -296,7 +298,7 @@ def _trackable(value: Any, seen: dict[int, Any], is_empty_too: bool) -> Any | No
     return _holder(kept) if kept else None
 
 
-def _numbered(named: Mapping[str, Any]) -> dict[str, Any]:
+def _with_numbers(named: Mapping[str, Any]) -> dict[str, Any]:
     """Prefixes each name with its number, because a checkpoint does not keep the order."""
     return {f"{number} {name}": each for number, (name, each) in enumerate(named.items())}
 

@@ -175,7 +175,7 @@ def _function(name: str, function: Any, log: CellLog) -> FunctionReads | None:
     return FunctionReads(
         name,
         function.site.cell,
-        tuple(_once(trace.site.cell for trace in traces)),
+        tuple(_without_duplicates(trace.site.cell for trace in traces)),
         tuple(dict.fromkeys(each.name for each in sources if _is_value(each, log))),
         tuple(dict.fromkeys(capture.name for trace in traces for capture in trace.captures)),
         tuple(_changes(function, traces, log)),
@@ -193,7 +193,7 @@ def _changes(function: Any, traces: list[Trace], log: CellLog) -> Iterator[Chang
     staleness = getattr(function.recorder, "staleness", None)
     if staleness is None:  # reads of TensorFlow 1 code are not recorded
         return
-    found = [staleness.since(trace) for trace in traces]
+    found = [staleness.changes_since(trace) for trace in traces]
     if all(found):
         for cause in found[-1]:
             assigner = log.assigner(root_of(cause.path or ""))
@@ -207,7 +207,7 @@ def root_of(name: str) -> str:
     return re.split(r"\W", name, maxsplit=1)[0]
 
 
-def _once(found: Iterable[Cell | None]) -> list[Cell]:
+def _without_duplicates(found: Iterable[Cell | None]) -> list[Cell]:
     return list({_key(cell): cell for cell in found if cell is not None}.values())
 
 

@@ -26,7 +26,7 @@ from nbfn.outlines.session import VARIABLES
 from nbfn.sessions.contents.model import is_model, model_of
 from nbfn.sessions.contents.objects import is_object, objects_below
 from nbfn.sessions.contents.reach import obsolete_captures
-from nbfn.sessions.contents.statistics import glimpsed, statistics_outline
+from nbfn.sessions.contents.statistics import quick_statistics, statistics_outline
 from nbfn.sessions.contents.tree import model_outline
 from nbfn.sessions.feed import LIMITS, VALUES, Environment, Tree, everything, feed
 from nbfn.sessions.records import functions_of, name_of
@@ -104,14 +104,14 @@ def update_shown(named: Names, *, now: bool = False) -> None:
         now: Whether to read the objects even if no page shows them.
     """
     environment = feed().environment
-    if now or feed().is_looked_at(VARIABLES):
+    if now or feed().is_target_shown(VARIABLES):
         environment.objects = object_rows(named)
-    if not feed().is_looked_at(VALUES):
+    if not feed().is_target_shown(VALUES):
         environment.values = None
         return
     leaves = named_leaves(named).items()
     variables = [(name, each) for name, each in leaves if isinstance(each, tf.Variable)]
-    read = glimpsed(variables, VALUES_TIME)
+    read = quick_statistics(variables, VALUES_TIME)
     left = len(variables) - len(read)
     outline = statistics_outline(read)
     lines = [f"{count(left, 'other variable')} not read"] if left else []

@@ -7,7 +7,7 @@ not import TensorFlow or `nbfn.functions` before the notebook has.
 
 Of each table only the newest rows are sent (`LIMITS`), which bounds what a page has to draw; the
 totals count all rows. The details of one function or cell are its outline. A page that shows
-outlines (`Feed.look`) receives them with each patch that changes them.
+outlines (`Feed.set_shown`) receives them with each patch that changes them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from nbfn.errors import report_failure
 from nbfn.outlines.cell import outline_of
 from nbfn.outlines.function import watched_outline
 from nbfn.outlines.session import SECTIONS, VARIABLES, SessionState
-from nbfn.sessions.known import HolderCounts, KnownRows, totals_of
+from nbfn.sessions.sent_rows import HolderCounts, SentRows, totals_of
 from nbfn.sessions.timeline.records import run_record
 from nbfn.sessions.timeline.runs import TimelineRun, merged, runs
 
@@ -96,7 +96,7 @@ class Environment:
 
 
 _NEVER = -1
-"""Before the first change of a function or cell."""
+"""A change count that no function or cell has, so that its rows are built again."""
 
 VALUES = "values"
 """The target of the outline of the variables' values."""
@@ -151,18 +151,18 @@ class Feed:
         self._limits = limits
         self._sent = protocol.State()
         self._totals = protocol.Totals()
-        self._seen: dict[str, int] = {}
-        self._known: dict[str, KnownRows] = {}
-        self._segments: dict[str, list[str]] = {}
-        self._held = HolderCounts()
+        self._changed_at_send: dict[str, int] = {}
+        self._sent_rows: dict[str, SentRows] = {}
+        self._functions_of_cells: dict[str, list[str]] = {}
+        self._holders = HolderCounts()
         self._named: dict[str, int | None] = {}
-        self._shown_as: dict[str, protocol.VariableRecord] = {}
+        self._rows_by_current_name: dict[str, protocol.VariableRecord] = {}
         self._names: Mapping[str, str] = {}
         self._obsolete: frozenset[str] = frozenset()
         self._runs: dict[str, TimelineRun] = {}
         self._runs_changed = 0
         self._watchers: dict[Subscriber, _Watcher] = {}
-        self._drawn: dict[str, tuple[Any, protocol.Page | None]] = {}
+        self._drawn_pages: dict[str, tuple[Any, protocol.Page | None]] = {}
         self._tensorflow: str | None = None
         self._lock = threading.RLock()
 
@@ -182,13 +182,13 @@ class Feed:
             subscriber(self._snapshot_for(watcher))
             self._watchers[subscriber] = watcher
 
-    def look(self, subscriber: Subscriber, targets: Collection[str]) -> None:
+    def set_shown(self, subscriber: Subscriber, targets: Collection[str]) -> None:
         """Sends a subscriber the outlines that it now shows, and later their changes."""
         with self._lock:
             watcher = self._watchers.get(subscriber)
             if watcher is None:
                 return
-            observed = self._observed()
+            observed = self._observed_by_id()
             new = {
                 target: self._page(target, observed)
                 for target in targets
@@ -201,7 +201,7 @@ class Feed:
             if not new.keys().isdisjoint((VALUES, VARIABLES)):
                 self.environment.read_shown()
 
-    def is_looked_at(self, target: str) -> bool:
+    def is_target_shown(self, target: str) -> bool:
         """Returns whether a subscriber shows an outline."""
         watchers = list(self._watchers.values())
         return any(target in each.pages and not each.is_paused for each in watchers)
@@ -238,7 +238,7 @@ class Feed:
 
     def _users(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
-        for known in self._known.values():
+        for known in self._sent_rows.values():
             if known.row is not None:
                 for id in known.captured:
                     found.setdefault(id, []).append(known.row.name)
@@ -267,7 +267,7 @@ class Feed:
         """
         shown = self.shown if most is None else replace(self.shown, rows=_newest(self._sent))
         pages: _Pages = {name: section.draw(shown).record() for name, section in SECTIONS.items()}
-        observed = self._observed()
+        observed = self._observed_by_id()
         models = [MODEL + name for name in self._sent.models]
         for target in [*models, *self._sent.cells, *reversed(self._sent.functions)]:
             page = self._page(target, observed)
@@ -298,7 +298,7 @@ class Feed:
         rows = state_of(parts_of(shown), most, names)
         if isinstance(shown, TracedCell):
             rows.cells[shown.id] = cell_record(shown, names)
-        rows.variables.update(self._renamed(rows.variables))
+        rows.variables.update(self._with_current_names(rows.variables))
         return rows
 
     def _page(self, target: str, observed: _ById) -> protocol.Page | None:
@@ -306,10 +306,10 @@ class Feed:
         if target in SECTIONS:
             section, all_rows = SECTIONS[target], self.shown
             inputs = section.inputs(all_rows)
-            known, page = self._drawn.get(target, (None, None))
+            known, page = self._drawn_pages.get(target, (None, None))
             if known != inputs:
                 page = section.draw(all_rows).record()
-                self._drawn[target] = (inputs, page)
+                self._drawn_pages[target] = (inputs, page)
             return page
         if target == VALUES:
             return self.environment.values or UNREAD
@@ -318,21 +318,25 @@ class Feed:
             return None if model is None else model[1]
         shown = observed.get(target)
         if shown is None:
-            self._drawn.pop(target, None)
+            self._drawn_pages.pop(target, None)
             return None
-        now = (self._changes(shown), self.environment.names.get(target), id(self._shown_as))
-        known, page = self._drawn.get(target, (None, None))
+        now = (
+            self._changes(shown),
+            self.environment.names.get(target),
+            id(self._rows_by_current_name),
+        )
+        known, page = self._drawn_pages.get(target, (None, None))
         if known != now:
             try:
                 page = self.outline_of(shown).record()
-                self._drawn[target] = (now, page)
+                self._drawn_pages[target] = (now, page)
             except RuntimeError:  # a table changed while it ran on its own thread
                 pass
             except Exception as error:
                 report_failure(f"could not show what has changed of `{target}`", error)
         return page
 
-    def _observed(self) -> _ById:
+    def _observed_by_id(self) -> _ById:
         functions, cells = self._scope()
         if self._is_whole:  # a page may show a method that was never called, and is not listed
             functions = _live_functions()
@@ -343,7 +347,7 @@ class Feed:
         return {each.id: each for each in chain(functions, cells, objects)}
 
     def outline_of(self, shown: Observed | TracedCell | WatchedObject) -> Outline:
-        """The outline of a function, of a cell, or of an observed object with its functions."""
+        """Returns the outline of a function, a cell, or an observed object with its functions."""
         from nbfn.functions.watching.watched_object import WatchedObject
 
         rows = self.rows_of(shown)
@@ -357,7 +361,7 @@ class Feed:
         return (getattr(shown, "changed", 0), *(each.recorder.changed for each in parts_of(shown)))
 
     def _snapshot_for(self, watcher: _Watcher) -> protocol.Snapshot:
-        observed = self._observed()
+        observed = self._observed_by_id()
         watcher.pages = {target: self._page(target, observed) for target in watcher.pages}
         return self._snapshot(self._sent, self._totals, watcher.pages)
 
@@ -386,7 +390,7 @@ class Feed:
         """Sends what has changed, if anything."""
         with self._lock:
             patch = self._advance()
-            observed = self._observed() if self._watchers else {}
+            observed = self._observed_by_id() if self._watchers else {}
             for subscriber, watcher in list(self._watchers.items()):
                 if watcher.is_paused:
                     continue
@@ -426,42 +430,45 @@ class Feed:
         put, removed = protocol.State(), protocol.Removed()
         functions, cells = self._scope()
         if self._has_names:
-            self._take_names()
+            self._update_names()
         for function in functions:
-            if self._seen.get(function.id) != function.recorder.changed:
-                self._seen[function.id] = function.recorder.changed
+            if self._changed_at_send.get(function.id) != function.recorder.changed:
+                self._changed_at_send[function.id] = function.recorder.changed
                 self._put_function(function, put, removed)
         for cell in cells:
-            if self._seen.get(cell.id) != cell.changed and (row := self._row_of(cell)) is not None:
-                self._seen[cell.id] = cell.changed
+            if (
+                self._changed_at_send.get(cell.id) != cell.changed
+                and (row := self._row_of(cell)) is not None
+            ):
+                self._changed_at_send[cell.id] = cell.changed
                 put.cells[cell.id] = row
-                self._segments[cell.id] = row.functions
+                self._functions_of_cells[cell.id] = row.functions
         if self._is_whole:
             self._put_runs(put, removed)
         if self._has_names:
-            put.devices.update(_changed(self.environment.devices, self._sent.devices))
+            put.devices.update(_changed_rows(self.environment.devices, self._sent.devices))
             models = {name: row for name, (row, _) in self.environment.models.items()}
             objects = self.environment.objects
-            put.models.update(_changed(models, self._sent.models))
-            put.objects.update(_changed(objects, self._sent.objects))
+            put.models.update(_changed_rows(models, self._sent.models))
+            put.objects.update(_changed_rows(objects, self._sent.objects))
             removed.models.extend(name for name in self._sent.models if name not in models)
             removed.objects.extend(name for name in self._sent.objects if name not in objects)
             self._put_named(put)
         work = {id: row for id, row in self.environment.work.items() if self._is_published(row)}
-        put.work.update(_changed(work, self._sent.work))
+        put.work.update(_changed_rows(work, self._sent.work))
         removed.work.extend(id for id in self._sent.work if id not in work)
         alive = {each.id for each in functions} | {each.id for each in cells}
-        for id in [id for id in self._seen if id not in alive]:
-            del self._seen[id]
+        for id in [id for id in self._changed_at_send if id not in alive]:
+            del self._changed_at_send[id]
             self._forget(id, removed)
-        removed_ids = self._held.take_dropped()
+        removed_ids = self._holders.take_dropped()
         self._put_obsolete(put)
         removed.variables.extend((removed_ids | self._obsolete) & self._sent.variables.keys())
         self._limit(put, removed)
-        variables, nbytes = self._held.without(self._obsolete)
+        variables, nbytes = self._holders.without(self._obsolete)
         totals = totals_of(
-            (known.row for known in self._known.values() if known.row is not None),
-            [self._segments.get(cell.id, ()) for cell in cells],
+            (known.row for known in self._sent_rows.values() if known.row is not None),
+            [self._functions_of_cells.get(cell.id, ()) for cell in cells],
             self._runs.values(),
             variables=variables,
             variable_nbytes=nbytes,
@@ -494,26 +501,29 @@ class Feed:
         """Removes rows of obsolete captures; restores those of captures that are current again."""
         before, self._obsolete = (
             self._obsolete,
-            frozenset(id for id in self.environment.obsolete if id in self._held),
+            frozenset(id for id in self.environment.obsolete if id in self._holders),
         )
         for id in self._obsolete & put.variables.keys():
             del put.variables[id]
-        again = {id for id in before - self._obsolete if id in self._held}
-        if again:
-            put.variables.update(self._renamed(self._rows_of(again)))
+        current = {id for id in before - self._obsolete if id in self._holders}
+        if current:
+            put.variables.update(self._with_current_names(self._rows_of(current)))
 
     def _put_named(self, put: protocol.State) -> None:
         """Adds the variables that the notebook's names lead to, under these names."""
         now = self.environment.named
         if now is not self._named:
             before, self._named = self._named, now
-            self._held.add((id, nbytes) for id, nbytes in now.items() if id not in before)
-            self._held.drop(id for id in before if id not in now)
+            self._holders.add((id, nbytes) for id, nbytes in now.items() if id not in before)
+            self._holders.drop(id for id in before if id not in now)
             sent_ids = self._sent.variables.keys() | put.variables.keys()
-            shown, self._shown_as = self._shown_as, self._namesakes(sent_ids)
-            back = (shown.keys() - self._shown_as.keys()) & sent_ids
-            rows = self._shown_as | (self._rows_of(back) if back else {})
-            put.variables.update(_changed(rows, self._sent.variables | put.variables))
+            shown, self._rows_by_current_name = (
+                self._rows_by_current_name,
+                self._namesakes(sent_ids),
+            )
+            unnamed = (shown.keys() - self._rows_by_current_name.keys()) & sent_ids
+            rows = self._rows_by_current_name | (self._rows_of(unnamed) if unnamed else {})
+            put.variables.update(_changed_rows(rows, self._sent.variables | put.variables))
 
     def _namesakes(self, sent_ids: Collection[str]) -> dict[str, protocol.VariableRecord]:
         """Returns rows of the named variables, and of sent captures that share a name with one.
@@ -523,7 +533,7 @@ class Feed:
         named = self.environment.variables
         taken = {row.name for row in named.values()}
         found = dict(named)
-        for known in self._known.values():
+        for known in self._sent_rows.values():
             captures = chain.from_iterable(known.traces.values())
             ids = {each.id for each in captures if each.name in taken and each.id in sent_ids}
             same = ids - found.keys() - self._named.keys()
@@ -537,23 +547,23 @@ class Feed:
         """Returns the rows of some captures, named as when they were traced."""
         from nbfn.sessions.records import variable_rows
 
-        traces = (known.traces for known in self._known.values())
+        traces = (known.traces for known in self._sent_rows.values())
         return variable_rows(chain.from_iterable(t.values() for t in traces), ids)
 
-    def _take_names(self) -> None:
-        """Has the rows built again whose display name changed: another one has their name."""
+    def _update_names(self) -> None:
+        """Makes the next flush build the rows again whose display name has changed."""
         before, self._names = self._names, self.environment.names
         if before is self._names:
             return
         for id in self._sent.functions.keys() | self._sent.cells.keys():
             if before.get(id) != self._names.get(id):
-                self._seen[id] = _NEVER
+                self._changed_at_send[id] = _NEVER
 
-    def _renamed(
+    def _with_current_names(
         self, rows: dict[str, protocol.VariableRecord]
     ) -> dict[str, protocol.VariableRecord]:
         """Replaces rows of captures that have a current name in the notebook."""
-        return {id: self._shown_as.get(id, row) for id, row in rows.items()}
+        return {id: self._rows_by_current_name.get(id, row) for id, row in rows.items()}
 
     def _put_runs(self, put: protocol.State, removed: protocol.Removed) -> None:
         """Adds the runs of cells that are new or were merged."""
@@ -567,7 +577,7 @@ class Feed:
         self._runs = now
 
     def _is_published(self, row: protocol.WorkRecord) -> bool:
-        return self._is_whole or row.function in self._known
+        return self._is_whole or row.function in self._sent_rows
 
     def _row_of(self, cell: TracedCell) -> protocol.TracedCellRecord | None:
         """Returns the row of a cell; None if it cannot be built now."""
@@ -587,22 +597,22 @@ class Feed:
         """Adds the changed rows of a function; none if they cannot be built now."""
         from nbfn.sessions.records import add_rows
 
-        old = self._known.get(function.id, KnownRows())
+        old = self._sent_rows.get(function.id, SentRows())
         rows = protocol.State()
         try:
             now = add_rows(rows, function, old, self._limits.get("traces"), self._names)
         except Exception as error:
             report_failure(f"could not show what has changed of `{function.recorder.name}`", error)
             return
-        self._known[function.id] = now
+        self._sent_rows[function.id] = now
         put.functions.update(rows.functions)
         for name, known, new in (
             ("traces", old.traces, rows.traces),
             ("retraces", old.retraces, rows.retraces),
-            ("variables", self._held, self._renamed(rows.variables)),
+            ("variables", self._holders, self._with_current_names(rows.variables)),
         ):
             sent = getattr(self._sent, name)
-            changed = _changed(new, sent)
+            changed = _changed_rows(new, sent)
             # A row that the limit removed must not come back.
             rows_to_send = {id: row for id, row in changed.items() if id in sent or id not in known}
             getattr(put, name).update(rows_to_send)
@@ -613,12 +623,12 @@ class Feed:
         for name in ("functions", "cells"):
             if id in getattr(self._sent, name):
                 getattr(removed, name).append(id)
-        self._segments.pop(id, None)
-        old = self._known.pop(id, None)
+        self._functions_of_cells.pop(id, None)
+        old = self._sent_rows.pop(id, None)
         if old is not None:
             self._replace(old, type(old)(), removed)
 
-    def _replace(self, old: KnownRows, now: KnownRows, removed: protocol.Removed) -> None:
+    def _replace(self, old: SentRows, now: SentRows, removed: protocol.Removed) -> None:
         """Removes the rows that a function no longer has, and counts its captures."""
         removed_ids = old.traces.keys() - now.traces.keys()
         removed.traces.extend(id for id in removed_ids if id in self._sent.traces)
@@ -626,9 +636,9 @@ class Feed:
             fewer = old.retraces - now.retraces
             removed.retraces.extend(id for id in fewer if id in self._sent.retraces)
         for id in removed_ids:
-            self._held.drop(capture.id for capture in old.traces[id])
+            self._holders.drop(capture.id for capture in old.traces[id])
         for id in now.traces.keys() - old.traces.keys():
-            self._held.add((capture.id, capture.nbytes) for capture in now.traces[id])
+            self._holders.add((capture.id, capture.nbytes) for capture in now.traces[id])
 
     def _limit(self, put: protocol.State, removed: protocol.Removed) -> None:
         """Removes the oldest rows of tables that exceed their limit."""
@@ -662,7 +672,7 @@ def _newest(state: protocol.State) -> protocol.State:
     return protocol.State(**tables)
 
 
-def _changed(rows: dict[str, _Row], sent: dict[str, _Row]) -> dict[str, _Row]:
+def _changed_rows(rows: dict[str, _Row], sent: dict[str, _Row]) -> dict[str, _Row]:
     return {id: row for id, row in rows.items() if sent.get(id) != row}
 
 

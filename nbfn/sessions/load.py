@@ -65,13 +65,13 @@ class LoadedSession(Session):
         names: dict[str, Any] = {}
         super().__init__(names)
         names.update(_variables_and_tables(root, record))
-        for name, each in _restored(root, record):
+        for name, each in _restored_functions(root, record):
             is_graph = isinstance(each, _ConcreteFunction)
             saved = _saved_graph(each) if is_graph else _saved_function(name, each)
-            names[name] = _traced(name, saved, names, path)
+            names[name] = _function_with_traces(name, saved, names, path)
         for name, concrete in root.signatures.items():
             if name not in names and not record:  # signatures of nbfn's exports duplicate traces
-                names[name] = _traced(name, _saved_graph(concrete), names, path)
+                names[name] = _function_with_traces(name, _saved_graph(concrete), names, path)
 
     @property
     def functions(self) -> dict[str, TracedFunction]:  # type: ignore[override]
@@ -234,7 +234,7 @@ def _is_start(path: str, root: Any) -> bool:
     return path == "initializer" and hasattr(root, "prune")
 
 
-def _restored(root: Any, record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _restored_functions(root: Any, record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yields the functions of a model by their original names, without leading underscores."""
     functions = record.get("functions", {}).items()
     exported = {each.get("attribute", name): name for name, each in functions}
@@ -311,7 +311,9 @@ def _saved_graph(concrete: Any) -> _Saved:
     return _Saved(signature, [inputs], call)
 
 
-def _traced(name: str, saved: _Saved, names: dict[str, Any], path: str) -> TracedFunction:
+def _function_with_traces(
+    name: str, saved: _Saved, names: dict[str, Any], path: str
+) -> TracedFunction:
     """Returns a traced function with one trace per saved graph."""
     run = saved.call
 
@@ -326,12 +328,12 @@ def _traced(name: str, saved: _Saved, names: dict[str, Any], path: str) -> Trace
     traced = function(python_function, max_traces=None, autograph=False)
     for args, kwargs in saved.inputs:
         with suppress(Exception):  # saved for an object that is missing here: a call reports it
-            plain_args, plain_kwargs = tf.nest.map_structure(_unnamed, (args, kwargs))
+            plain_args, plain_kwargs = tf.nest.map_structure(_without_name, (args, kwargs))
             traced.request(plain_args, plain_kwargs, _SAVED)
     return traced
 
 
-def _unnamed(leaf: Any) -> Any:
+def _without_name(leaf: Any) -> Any:
     """Removes the name of a specification, so that inputs are named as their parameters."""
     return tf.TensorSpec(leaf.shape, leaf.dtype) if type(leaf) is tf.TensorSpec else leaf
 

@@ -21,7 +21,7 @@ class Memory:
     Attributes:
         variables: By the session's variables.
         current: By TensorFlow in total; None where it does not count, as on a CPU.
-        peak: The maximum of `current` so far; None likewise.
+        peak: The maximum of `current` so far; None where TensorFlow does not count it.
     """
 
     variables: int

@@ -16,7 +16,7 @@ from nbfn.functions.segments.report import GRAPH
 from nbfn.functions.segments.segment import Segment
 from nbfn.functions.watching.watched_object import WatchedObject
 from nbfn.outlines.lists import cell_row, function_row
-from nbfn.sessions.known import KnownRows
+from nbfn.sessions.sent_rows import SentRows
 from nbfn.sessions.timeline.records import record_of
 from nbfn.site import Site
 from nbfn.text import duration, percent
@@ -42,7 +42,7 @@ def state_of(
     """
     rows = protocol.State()
     for function in functions:
-        add_rows(rows, function, KnownRows(), most, names)
+        add_rows(rows, function, SentRows(), most, names)
     return rows
 
 
@@ -124,10 +124,10 @@ def parts_of(shown: Observed | TracedCell | WatchedObject) -> Sequence[Observed]
 def add_rows(
     rows: protocol.State,
     function: Observed,
-    known: KnownRows,
+    known: SentRows,
     most: int | None = None,
     names: Names = NO_NAMES,
-) -> KnownRows:
+) -> SentRows:
     """Adds the rows of one function to a state.
 
     Rows in `known` are omitted unless they changed, and so are all but the newest `most` traces.
@@ -145,7 +145,7 @@ def add_rows(
         used = known.used
         changed = [each for each in traces if (last := each.last_used) > used or not last]
         added = {each.id: each.captures for each in changed if each.id not in known.traces}
-        now = KnownRows(
+        now = SentRows(
             recorder.changed,
             known.traces | added if added else known.traces,
             (recorder.retraces_made, recorder.retrace_count),

@@ -21,7 +21,7 @@ from nbfn.functions.segments.cell import TracedCell
 from nbfn.functions.traces.variable_names import (
     children,
     named_leaves,
-    notebook,
+    notebook_namespace,
     public_names,
 )
 from nbfn.functions.watching.watch import observe
@@ -30,16 +30,16 @@ from nbfn.functions.watching.watched_object import tf_functions
 from nbfn.outlines.session import SessionState
 from nbfn.sessions.cluster import strategy as cluster
 from nbfn.sessions.contents import kinds
-from nbfn.sessions.contents.held import SavableState, held_by
 from nbfn.sessions.contents.model import Model, is_model, model_of, trained
 from nbfn.sessions.contents.objects import is_dataset, is_iterator, objects_below
+from nbfn.sessions.contents.savable_state import SavableState, savable_state
 from nbfn.sessions.contents.statistics import Statistics, statistics_of
 from nbfn.sessions.dependencies import Dependencies, dependencies_of
 from nbfn.sessions.environment import object_rows, update_environment, update_names
 from nbfn.sessions.feed import Feed, feed
 from nbfn.sessions.placement import Memory, SessionPlacement, memory_of, session_placement
 from nbfn.sessions.records import functions_of
-from nbfn.sessions.snapshot import Snapshot, put_back, snapshot_of
+from nbfn.sessions.snapshot import Snapshot, restore_snapshot, snapshot_of
 from nbfn.text import count, did_you_mean, join, shorten
 
 _MAX_NAMES = 5
@@ -75,7 +75,7 @@ class Session:
     """
 
     def __init__(self, namespace: dict[str, Any] | None = None) -> None:
-        self._namespace = notebook() if namespace is None else namespace
+        self._namespace = notebook_namespace() if namespace is None else namespace
 
     def named(self) -> list[tuple[str, Any]]:
         """Returns the notebook's public names and their values."""
@@ -133,7 +133,7 @@ class Session:
 
     @property
     def _is_notebooks(self) -> bool:
-        return self._namespace is notebook()
+        return self._namespace is notebook_namespace()
 
     @property
     def shown(self) -> SessionState:
@@ -269,20 +269,23 @@ class Session:
     @property
     def users(self) -> Callable[[tf.Variable], tuple[str, ...]]:
         """A callable that returns, for a variable, the functions with a trace that captures it."""
-        captured = list(self._captured())
+        captured = list(self._capture_ids())
         return lambda variable: tuple(name for name, ids in captured if id(variable) in ids)
 
     @property
     def unused(self) -> dict[str, tf.Variable]:
         """The variables that no trace captures."""
-        used = {key for _, captured in self._captured() for key in captured}
+        used = {key for _, captured in self._capture_ids() for key in captured}
         return {name: each for name, each in self.variables.items() if id(each) not in used}
 
-    def _captured(self) -> Iterator[tuple[str, set[int]]]:
+    def _capture_ids(self) -> Iterator[tuple[str, set[int]]]:
         for name, function in self._all_functions():
             captures = function.captures
             held = (each.target for each in captures if each.kind == "variable")
-            yield name, {id(_tensorflow.whole_of(each)) for each in held if each is not None}
+            yield (
+                name,
+                {id(_tensorflow.distributed_variable(each)) for each in held if each is not None},
+            )
 
     def _all_functions(self) -> Iterator[tuple[str, Any]]:
         """Yields the functions that are named, those of cells, and those that are only watched."""
@@ -391,11 +394,11 @@ class Session:
             RestoreError: If something in the snapshot has no place, or another shape or dtype. In
                 this case nothing is changed.
         """
-        put_back(snapshot, self.held(), partial)
+        restore_snapshot(snapshot, self.held(), partial)
 
     def held(self) -> SavableState:
         """Returns the variables and mutable tables, which can be saved."""
-        return held_by(self.named(), self.tables)
+        return savable_state(self.named(), self.tables)
 
     def __repr__(self) -> str:
         totals = self.totals

@@ -10,7 +10,8 @@ import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.functions.calls.interruption import uninterrupted
-from nbfn.sessions.contents.held import (
+from nbfn.sessions.contents.kinds import is_mutable_table
+from nbfn.sessions.contents.savable_state import (
     Form,
     RestoreError,
     SavableState,
@@ -19,7 +20,6 @@ from nbfn.sessions.contents.held import (
     refuse_missing,
     warn_kept,
 )
-from nbfn.sessions.contents.kinds import is_mutable_table
 from nbfn.text import shorten
 
 
@@ -34,12 +34,12 @@ class Entries:
 Snapshot = dict[str, tf.Tensor | Entries]
 
 
-def snapshot_of(held: SavableState) -> Snapshot:
+def snapshot_of(current: SavableState) -> Snapshot:
     """Returns a copy of the values of variables and mutable tables, by name."""
-    return {name: _copy(each) for name, each in held.values.items()}
+    return {name: _copy(each) for name, each in current.values.items()}
 
 
-def put_back(snapshot: Mapping[str, Any], held: SavableState, partial: bool) -> None:
+def restore_snapshot(snapshot: Mapping[str, Any], current: SavableState, partial: bool) -> None:
     """Assigns the values of a snapshot to variables and tables.
 
     Raises:
@@ -52,17 +52,17 @@ def put_back(snapshot: Mapping[str, Any], held: SavableState, partial: bool) -> 
             f"expected what snapshot() returned: values by name; found {shorten(repr(snapshot))}"
         )
     saved = {name: _form(name, value) for name, value in snapshot.items()}
-    found = match(saved, held, "its snapshot is")
+    found = match(saved, current, "its snapshot is")
     if not partial:
         refuse_missing(found)
     with uninterrupted():
-        for name, here in found.names.items():
-            value, to = snapshot[name], held.values[here]
+        for name, now in found.names.items():
+            value, to = snapshot[name], current.values[now]
             if isinstance(value, Entries):
                 fill(to, value)
             else:
                 to.assign(value)
-        held.compute_derived_values()
+        current.compute_derived_values()
     roots = {name.partition("/")[0] for name in snapshot}
     warn_kept("the snapshot", [n for n in found.kept if n.partition("/")[0] in roots])
 

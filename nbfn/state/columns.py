@@ -23,13 +23,13 @@ from nbfn.state.values.introspection import (
     closed_over,
     dictionary,
     has_no_other,
+    has_same_code,
     has_slots,
-    hides_none,
-    is_as_written,
+    hides_no_builtin,
     member,
 )
 
-Look = Callable[[], bool]
+Check = Callable[[], bool]
 _FEW = 4
 """Fewer checks of a kind take no longer by themselves than in a column."""
 
@@ -53,7 +53,7 @@ class IdentityCheck(NamedTuple):
         return self.fetch() is self.value
 
 
-def in_columns(checks: Iterable[IdentityCheck]) -> tuple[list[Look], list[IdentityCheck]]:
+def in_columns(checks: Iterable[IdentityCheck]) -> tuple[list[Check], list[IdentityCheck]]:
     """Returns the columns of those checks that can be in one, and the other checks."""
     columns: dict[Any, list[IdentityCheck]] = defaultdict(list)
     for check in checks:
@@ -62,18 +62,18 @@ def in_columns(checks: Iterable[IdentityCheck]) -> tuple[list[Look], list[Identi
     for column in (_of_closures, _of_functions, _of_names):
         if 0 < len(columns.get(column, ())) < _FEW:
             left += columns.pop(column)
-    return [look for column, inside in columns.items() for look in column(inside)], left
+    return [check for column, inside in columns.items() for check in column(inside)], left
 
 
-def _column_of(check: IdentityCheck) -> Callable[[list[IdentityCheck]], Iterator[Look]] | None:
+def _column_of(check: IdentityCheck) -> Callable[[list[IdentityCheck]], Iterator[Check]] | None:
     """Returns what makes the column for a check; None if it can be in none."""
     kind: Any = getattr(check.fetch, "func", None)
     arguments: Any = getattr(check.fetch, "args", ())
-    if kind is hides_none:
+    if kind is hides_no_builtin:
         return _of_builtins
     if kind is closed_over and check.value is not ABSENT:
         return _of_closures
-    if kind is is_as_written:
+    if kind is has_same_code:
         return _of_functions
     if kind is has_no_other:
         return _of_names if _Holder.of(arguments[0]) else None
@@ -83,7 +83,7 @@ def _column_of(check: IdentityCheck) -> Callable[[list[IdentityCheck]], Iterator
     return _of_values if is_there else None
 
 
-def _of_values(checks: list[IdentityCheck]) -> Iterator[Look]:
+def _of_values(checks: list[IdentityCheck]) -> Iterator[Check]:
     """Yields the column of what is in the dictionaries of modules, classes and objects."""
     found: dict[int, tuple[_Holder, list[str]]] = {}
     for check in checks:
@@ -100,7 +100,7 @@ def _of_values(checks: list[IdentityCheck]) -> Iterator[Look]:
     yield column(values, checks)
 
 
-def _of_closures(checks: list[IdentityCheck]) -> Iterator[Look]:
+def _of_closures(checks: list[IdentityCheck]) -> Iterator[Check]:
     """Yields the column of what functions close over."""
     functions, indexes = zip(*(check.fetch.args for check in checks), strict=True)
 
@@ -110,7 +110,7 @@ def _of_closures(checks: list[IdentityCheck]) -> Iterator[Look]:
     yield column(values, checks)
 
 
-def _of_functions(checks: list[IdentityCheck]) -> Iterator[Look]:
+def _of_functions(checks: list[IdentityCheck]) -> Iterator[Check]:
     """Yields the column of functions: of their code, their defaults and new attributes."""
     # Last come those whose defaults are compared by content.
     ordered = sorted((check.fetch.args for check in checks), key=lambda each: each[2] is ABSENT)
@@ -132,17 +132,17 @@ def _of_functions(checks: list[IdentityCheck]) -> Iterator[Look]:
     yield functools.partial(_or_each, is_as_before, checks)
 
 
-def _of_names(checks: list[IdentityCheck]) -> Iterator[Look]:
+def _of_names(checks: list[IdentityCheck]) -> Iterator[Check]:
     """Yields the columns of classes and objects that get no other attributes."""
     for is_all in (True, False):
         inside = [each for each in checks if each.fetch.keywords["is_all"] is is_all]
         found = [(holder, each) for each in inside if (holder := _Holder.of(each.fetch.args[0]))]
         found.sort(key=lambda each: each[0].kind)
         if found:
-            yield functools.partial(_or_each, _names_look(*zip(*found, strict=True)), inside)
+            yield functools.partial(_or_each, _names_check(*zip(*found, strict=True)), inside)
 
 
-def _names_look(holders: Sequence[_Holder], checks: Sequence[IdentityCheck]) -> Look:
+def _names_check(holders: Sequence[_Holder], checks: Sequence[IdentityCheck]) -> Check:
     dictionaries, is_all = _dictionaries_of(holders), checks[0].fetch.keywords["is_all"]
     objects = [each.fetch.args[0] for each in checks if each.fetch.args[2] is not None]
     known, absent = list(map(tuple, dictionaries())), [each.fetch.args[1] for each in checks]
@@ -162,15 +162,15 @@ def _names_look(holders: Sequence[_Holder], checks: Sequence[IdentityCheck]) -> 
     return is_as_before
 
 
-def _of_builtins(checks: list[IdentityCheck]) -> Iterator[Look]:
-    """Yields a look for each module whose code reads builtins."""
+def _of_builtins(checks: list[IdentityCheck]) -> Iterator[Check]:
+    """Yields a check for each module whose code reads builtins."""
     found: dict[int, tuple[dict[str, Any], frozenset[str]]] = {}
     for check in checks:
         namespace, names = check.fetch.args
         before = found.get(id(namespace), (namespace, frozenset()))[1]
         found[id(namespace)] = (namespace, before | names)
     for each in found.values():
-        yield functools.partial(hides_none, *each)
+        yield functools.partial(hides_no_builtin, *each)
 
 
 # How a column compares --------------------------------------------------------------------
@@ -186,7 +186,7 @@ _CHANGED = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 """Errors of a fetch from an object that is dead, of another class, or has lost a part."""
 
 
-def column(values: Callable[[], Iterable[Any]], checks: Iterable[IdentityCheck]) -> Look:
+def column(values: Callable[[], Iterable[Any]], checks: Iterable[IdentityCheck]) -> Check:
     """Returns the check that the values are the same objects as now.
 
     Args:
@@ -209,7 +209,7 @@ def _are_same(
         return False
 
 
-def _or_each(is_same: Look, checks: list[IdentityCheck]) -> bool:
+def _or_each(is_same: Check, checks: list[IdentityCheck]) -> bool:
     """Returns whether a column holds; if it does not, whether each check holds by itself."""
     try:
         if is_same():

@@ -87,7 +87,7 @@ def _is_filled(source: Source, before: Fingerprint) -> bool:
 
 
 _NOTHING = (ABSENT, UNDEFINED, fingerprint(None), fingerprint({}))
-"""What stands where code has created nothing yet. A flag that it sets, such as `self.is_built`, is
+"""The values before code has created an object. A flag that it sets, such as `self.is_built`, is
 exempt: steps that set and clear one in turn would be traced each time."""
 _NAMES = frozenset({"attribute", "global", "closure"})
 _ROOTS = frozenset({"global", "closure", "code", "module"})

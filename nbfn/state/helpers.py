@@ -20,12 +20,12 @@ def with_helpers(python_function: Any) -> list[Any]:
         if not hasattr(function, "__code__") or any(each is function for each in found):
             continue
         found.append(function)
-        for value in named(function).values():
+        for value in named_values(function).values():
             waiting += unwrapped(value)
     return found
 
 
-def named(function: Any) -> dict[str, Any]:
+def named_values(function: Any) -> dict[str, Any]:
     """Returns the globals and closure variables that a function's code names, with their values."""
     space, found = function.__globals__, closure(function)
     for name in (*function.__code__.co_names, *sorted(reads(function.__code__).globals)):

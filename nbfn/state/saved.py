@@ -16,10 +16,10 @@ import numpy as np
 import tensorflow as tf
 
 from nbfn.code import is_user_module
-from nbfn.state.helpers import named
+from nbfn.state.helpers import named_values
 from nbfn.state.values.fingerprints import content_of, is_immutable
 from nbfn.state.values.introspection import own_attributes
-from nbfn.state.values.random_numbers import put_random_state_back, random_state
+from nbfn.state.values.random_numbers import random_state, restore_random_state
 from nbfn.state.values.referents import HOLDERS
 
 _MAX_DEPTH = 6
@@ -92,11 +92,11 @@ class SavedState:
         now = random_state()
         return [name for name, state in self._random.items() if now[name] != state]
 
-    def put_back(self) -> None:
+    def restore(self) -> None:
         """Restores everything, except variables and layers that were created since."""
         for holder, before in zip(self._holders, self._saved, strict=True):
             holder.put(before)
-        put_random_state_back(self._random)
+        restore_random_state(self._random)
 
     def symbolic(self) -> dict[str, Any]:
         """Returns graph tensors that Python state now holds, by the name of the place."""
@@ -117,13 +117,13 @@ class SavedState:
             return {name: namespace[name] for name in names if name in namespace}
 
         def put(saved: dict[str, Any]) -> None:
-            _put(namespace, saved, added=read().keys() - saved.keys())
+            _restore_items(namespace, saved, added=read().keys() - saved.keys())
 
         self._holders.append(_Holder("", read, put, ""))
         cells = function.__closure__ or ()
         for name, cell in zip(function.__code__.co_freevars, cells, strict=False):
             self._add_cell(name, cell)
-        for name, value in named(function).items():
+        for name, value in named_values(function).items():
             self._walk(name, value, 0)
 
     def _add_cell(self, name: str, cell: CellType) -> None:
@@ -168,7 +168,9 @@ def _holder(name: str, value: Any) -> _Holder | None:
         return _Holder(name, lambda: list(value), lambda old: _refill(value, value.extend, old))
     if isinstance(value, dict):
         return _Holder(
-            name, lambda: dict(value), lambda old: _put(value, old, value.keys() - old.keys())
+            name,
+            lambda: dict(value),
+            lambda old: _restore_items(value, old, value.keys() - old.keys()),
         )
     if isinstance(value, np.ndarray) and value.flags.writeable and value.dtype != object:
         return _Holder(name, value.copy, lambda old: np.copyto(value, old))
@@ -212,7 +214,9 @@ def _put_into(value: Any, saved: Mapping[str, Any]) -> None:
     """Restores attributes in the dictionary of an object and in its slots."""
     own = getattr(value, "__dict__", {})
     now = own_attributes(value)
-    _put(own, {key: old for key, old in saved.items() if key in own}, own.keys() - saved.keys())
+    _restore_items(
+        own, {key: old for key, old in saved.items() if key in own}, own.keys() - saved.keys()
+    )
     for key, old in saved.items():
         if key not in own and now.get(key, _MISSING) is not old:
             object.__setattr__(value, key, old)
@@ -233,7 +237,7 @@ def _refill(value: Any, fill: Callable[[Any], Any], old: Any) -> None:
         fill(old)
 
 
-def _put(target: dict[str, Any], saved: Mapping[str, Any], added: Iterable[Any]) -> None:
+def _restore_items(target: dict[str, Any], saved: Mapping[str, Any], added: Iterable[Any]) -> None:
     """Restores items and removes new ones; keeps variables, what holds some, and bookkeeping."""
     for key, old in saved.items():
         if target.get(key, _MISSING) is not old and not _keeps(target.get(key)):

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 from nbfn.state.bytecode.dynamic_attributes import ANY
 from nbfn.state.bytecode.reads import Named
-from nbfn.state.columns import IdentityCheck, Look, in_columns
+from nbfn.state.columns import Check, IdentityCheck, in_columns
 from nbfn.state.values.fingerprints import ABSENT, Fingerprint, content_of
 from nbfn.state.values.introspection import Fetch
-from nbfn.state.values.settings import SettingsLook, settings_hold
+from nbfn.state.values.settings import SettingsCheck, settings_hold
 
 
 class Source(NamedTuple):
@@ -49,7 +49,7 @@ class State:
         fingerprints: The fingerprint of each source.
         attributes: All attributes that the walked code names.
         stored: All names and attributes that it assigns.
-        looks: Checks of all that is in a container or in a dictionary of attributes.
+        checks: Checks of all that is in a container or in a dictionary of attributes.
         same: Fetches what must be the same immutable object, with that object.
         weak: The same for objects that are held weakly.
         content: Fetches what must have the same content, with that content.
@@ -64,13 +64,13 @@ class State:
     fingerprints: dict[Source, Fingerprint] = field(default_factory=dict)
     attributes: frozenset[Named] = frozenset()
     stored: frozenset[str] = frozenset()
-    looks: list[Look] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
     same: list[tuple[Fetch, Any]] = field(default_factory=list)
     weak: list[tuple[Fetch, Fetch]] = field(default_factory=list)
     content: list[tuple[Fetch, Any]] = field(default_factory=list)
     references: list[Fetch] = field(default_factory=list)
     contained: list[Fetch] = field(default_factory=list)
-    settings: list[SettingsLook] = field(default_factory=list)
+    settings: list[SettingsCheck] = field(default_factory=list)
     opaque: bool = False
     keeps: bool = False
 
@@ -79,15 +79,15 @@ class State:
         self.references = [reference for _, reference in self.weak]
         same = [IdentityCheck(fetch, value) for fetch, value in self.same]
         weak = [IdentityCheck(fetch, reference(), is_weak=True) for fetch, reference in self.weak]
-        looks, left = in_columns([*same, *weak])
-        self.looks += looks
+        checks, left = in_columns([*same, *weak])
+        self.checks += checks
         self.same = [(each.fetch, each.value) for each in left if not each.is_weak]
         self.weak = [(each.fetch, weakref.ref(each.value)) for each in left if each.is_weak]
 
     def holds(self) -> bool:
         """Returns whether nothing has changed since, with as few checks as possible."""
-        for look in self.looks:
-            if not look():
+        for check in self.checks:
+            if not check():
                 return False
         for fetch, value in self.same:
             if fetch() is not value:

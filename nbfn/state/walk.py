@@ -39,7 +39,7 @@ from nbfn.state.bytecode.dynamic_attributes import ANY
 from nbfn.state.bytecode.graph_time import NOTHING, GraphTime
 from nbfn.state.bytecode.parts import Part
 from nbfn.state.bytecode.reads import Named, reads
-from nbfn.state.looks import look_into
+from nbfn.state.container_checks import container_check
 from nbfn.state.state import OF_CLASS, Source, State
 from nbfn.state.values.classes import fingerprint_of_class
 from nbfn.state.values.fingerprints import (
@@ -58,8 +58,8 @@ from nbfn.state.values.introspection import (
     Fetch,
     closed_over,
     has_no_other,
-    hides_none,
-    is_as_written,
+    has_same_code,
+    hides_no_builtin,
     member,
     own_attributes,
     part_fetched,
@@ -69,7 +69,7 @@ from nbfn.state.values.introspection import (
     without_descriptor,
 )
 from nbfn.state.values.random_numbers import is_drawn_from
-from nbfn.state.values.referents import HOLDERS, WRAPPED, given_to, leads, names_in
+from nbfn.state.values.referents import HOLDERS, WRAPPED, given_to, names_in, referents
 from nbfn.state.values.settings import (
     Settings,
     config_checks,
@@ -126,7 +126,7 @@ class Walk:
     ) -> None:
         self._graph_time = graph_time
         self._classes = classes
-        self.guards = State(attributes=attributes)
+        self.state = State(attributes=attributes)
         self.named: frozenset[Named] = frozenset()
         self._parts: dict[str, set[Part]] = defaultdict(set)
         for name in attributes:
@@ -134,7 +134,7 @@ class Walk:
                 self._parts[name[0]].add(name[1])
         names = {name if isinstance(name, str) else name[0] for name in attributes}
         self._wanted = sorted(name for name in names if not name.startswith("__"))
-        self._specials = special_methods.ALWAYS | (attributes & special_methods.IF_DONE)
+        self._specials = special_methods.ALWAYS | (attributes & special_methods.IF_USED)
         self._read_in: dict[str, set[str]] = defaultdict(set)  # by package, in its methods
         self._seen: set[Any] = set()
         self._places: dict[str, list[Any]] = defaultdict(list)  # classes and modules, by name
@@ -160,29 +160,29 @@ class Walk:
         """Visits what is reached from the queued values, the nearest first."""
         while self._found:
             name, route, value, fetch = self._found.popleft()
-            self._leads_of(name, route, value, fetch)
+            self._follow_referents(name, route, value, fetch)
             self.named |= names_in(value)
             items = items_of(value)
             if items is not None:
-                self._items_of(name, route, value, items, fetch)
+                self._follow_items(name, route, value, items, fetch)
             functions = [] if items is not None else list(unwrapped(value))
             if functions:
-                self._functions(name, route, functions)
+                self._visit_functions(name, route, functions)
             if not any(self._graph_time.runs(each.__code__) for each in functions):
-                self._owner_of(name, route, value)
+                self._follow_owner(name, route, value)
             if not functions or is_decorator_object(value):
-                self._attributes_of(name, route, value, fetch)
-                self._settings_of(name, route, value)
+                self._visit_attributes(name, route, value, fetch)
+                self._visit_settings(name, route, value)
             elif not is_a(value, FunctionType):
-                self._held_by_wrapper(name, route, value, fetch)
+                self._visit_attributes_of_wrapper(name, route, value, fetch)
 
     def _fetch_of(self, value: Any) -> Fetch:
         """Returns a fetch of a value; the state keeps values alive that have no weak references."""
         reference = reference_to(value)
-        self.guards.keeps |= reference is None
+        self.state.keeps |= reference is None
         return reference or (lambda: value)
 
-    def _numbered(self, name: str, place: Any) -> str:
+    def _unique_name(self, name: str, place: Any) -> str:
         """Returns the name of a class or a namespace, numbered if others have the same name."""
         known = self._places[name]
         number = next((i for i, each in enumerate(known) if each is place), len(known))
@@ -212,23 +212,23 @@ class Walk:
             if part.kind == "item":
                 self._visit(at, found, found())
             else:  # lengths and shapes are new objects each time
-                known = self.guards.fingerprints[at] = fingerprint(found())
-                self.guards.content.append((found, known.content))
+                known = self.state.fingerprints[at] = fingerprint(found())
+                self.state.content.append((found, known.content))
 
     def _visit(self, source: Source, fetch: Fetch, value: Any) -> None:
         """Fingerprints the value at a source, and follows it."""
-        guards = self.guards
+        state = self.state
         functions: list[FunctionType] = []
         if is_a(value, ModuleType):
             known = Fingerprint(("module", serial(value)), value.__name__)
             if not is_user_module(value.__name__):
-                guards.fingerprints[source] = known
+                state.fingerprints[source] = known
                 self._check(fetch, value, known.content)
                 return
         elif value is not ABSENT and self._graph_time.changes(value):
             known = Fingerprint(("holder", id(value)), f"another {type(value).__name__}")
-            guards.fingerprints[source] = known
-            guards.content.append((lambda: id(fetch()), id(value)))
+            state.fingerprints[source] = known
+            state.content.append((lambda: id(fetch()), id(value)))
             return
         else:
             if value is not ABSENT and not is_content(value) and not is_decorator_object(value):
@@ -241,8 +241,8 @@ class Walk:
                 known = fingerprint_of_class(value)
             else:
                 known = ABSENT if value is ABSENT else fingerprint(value)
-        guards.fingerprints[source] = known
-        guards.opaque |= is_drawn_from(value)
+        state.fingerprints[source] = known
+        state.opaque |= is_drawn_from(value)
         self._check(fetch, value, content_of(value) if functions else known.content)
         self.follow(source.name, source.route, value, fetch)
 
@@ -252,24 +252,24 @@ class Walk:
         if value is ABSENT or is_immutable(value) or is_a(value, _OF_C):
             # A property of Cython makes a new tuple at each look.
             is_same = fetch() is value
-            checks = self.guards.same if is_same else self.guards.content
+            checks = self.state.same if is_same else self.state.content
             checks.append((fetch, value if is_same else content))
         elif reference is not None:
-            self.guards.weak.append((fetch, reference))
-        elif (look := look_into(value, fetch, content)) is not None:
-            self.guards.looks.append(look)
+            self.state.weak.append((fetch, reference))
+        elif (check := container_check(value, fetch, content)) is not None:
+            self.state.checks.append(check)
         else:
-            self.guards.content.append((fetch, content))
+            self.state.content.append((fetch, content))
 
-    def _leads_of(self, name: str, route: str, value: Any, fetch: Fetch) -> None:
-        found = list(leads(value, fetch))
-        if found and self._is_new("leads", id(value)):
-            for text, lead in found:
+    def _follow_referents(self, name: str, route: str, value: Any, fetch: Fetch) -> None:
+        found = list(referents(value, fetch))
+        if found and self._is_new("referents", id(value)):
+            for text, referent in found:
                 # Messages name what a wrapper calls as if it were called directly.
                 at = Source("attribute", name + text.removeprefix(WRAPPED), route + text)
-                self._visit(at, lead, lead())
+                self._visit(at, referent, referent())
 
-    def _owner_of(self, name: str, route: str, value: Any) -> None:
+    def _follow_owner(self, name: str, route: str, value: Any) -> None:
         """Follows the object whose method a value is."""
         owner = value.__self__ if is_a(value, MethodType) else None
         if is_a(value, _tensorflow.Function):
@@ -278,13 +278,13 @@ class Walk:
             named = name.rpartition(".")[0] or "self"
             self.follow(named, f"{route}.__self__", owner, self._fetch_of(owner))
 
-    def _items_of(
+    def _follow_items(
         self, name: str, route: str, value: Any, items: Iterable[Any], fetch: Fetch
     ) -> None:
         """Follows the items of a container; its own fingerprint covers its content."""
         if not self._is_new("items", id(value)):
             return
-        is_dict, is_set = is_a(_tensorflow.unwrapped(value), dict), is_a(value, (set, frozenset))
+        is_dict, is_set = is_a(_tensorflow.unwrap(value), dict), is_a(value, (set, frozenset))
         key: Any = None
         most = max(0, min(self._items_left, MAX_PARTS))
         for i, item in enumerate(itertools.islice(items, most)):
@@ -300,33 +300,35 @@ class Walk:
                 path = f"[{at!r}]" if is_plain else "[…]"
                 found = reference_to(item)
                 if found is not None and not is_content(item):
-                    self.guards.contained.append(found)
+                    self.state.contained.append(found)
                 if found is None and is_plain and type(value) in (dict, list, tuple):
                     found = functools.partial(part_fetched, fetch, Part("item", at))
                 at = Source("code", name + path, f"{route}[{i}]")
                 if is_a(item, FunctionType) and (functions := list(unwrapped(item))):
                     # Its code may be replaced; the content of the container has the object.
                     code = fingerprint_of_functions(functions, item, self._graph_time)
-                    self.guards.fingerprints[at] = code
+                    self.state.fingerprints[at] = code
                 self.follow(at.name, at.route, item, found or self._fetch_of(item))
 
     # Code -------------------------------------------------------------------------------
 
-    def _functions(self, name: str, route: str, functions: list[FunctionType]) -> None:
+    def _visit_functions(self, name: str, route: str, functions: list[FunctionType]) -> None:
         """Visits what a user function leads to, and what is bound to its arguments."""
         for each in functions:
-            self._probe_code(name, route, each)
+            self._check_code(name, route, each)
         if any(self._graph_time.runs(each.__code__) for each in functions):
             return
         for i, each in enumerate(functions):
             if self._is_new("code", id(each)):
                 self._functions_left -= 1
-                self.guards.opaque |= self._functions_left < 0
+                self.state.opaque |= self._functions_left < 0
                 if self._functions_left >= 0:
-                    self._names_of(each, f"{route}/{i}")
-            self._held_by(name, f"{route}/{i}", weakref.ref(each), vars(each), self._wanted)
+                    self._visit_names(each, f"{route}/{i}")
+            self._visit_own_attributes(
+                name, f"{route}/{i}", weakref.ref(each), vars(each), self._wanted
+            )
 
-    def _probe_code(self, name: str, route: str, function: FunctionType) -> None:
+    def _check_code(self, name: str, route: str, function: FunctionType) -> None:
         """Adds checks of the code and the defaults, which are in the function's fingerprint."""
         reference, code = weakref.ref(function), function.__code__
         defaults: Any = function.__defaults__
@@ -341,22 +343,22 @@ class Walk:
                 self._check(fetch, value, content_of(value))
                 self.follow(name, f"{route}.{part}", value, fetch)
         absent = frozenset((*self._wanted, "__wrapped__")) - vars(function).keys()
-        probe = functools.partial(is_as_written, reference, code, defaults, absent)
-        self.guards.same.append((probe, True))
+        probe = functools.partial(has_same_code, reference, code, defaults, absent)
+        self.state.same.append((probe, True))
 
-    def _names_of(self, function: FunctionType, route: str) -> None:
+    def _visit_names(self, function: FunctionType, route: str) -> None:
         """Visits the globals, modules and closure variables that a user function reads."""
         read = reads(function.__code__, self._graph_time, *_loggers_and_libraries(function))
         self.named |= read.attributes | (read.of_libraries & _NAMED_ANYWAY)
-        self.guards.opaque |= bool(read.written)
-        self.guards.stored |= read.stored
+        self.state.opaque |= bool(read.written)
+        self.state.stored |= read.stored
         namespace = function.__globals__
         known = map(namespace.get, read.globals)
         if "keras" in self.named or "keras" in read.of_libraries or any(map(_is_keras, known)):
-            self._config()
+            self._visit_config()
         if any(not _is_library(namespace.get(root)) for root in read.roots):
             self.named |= {ANY}
-        module = self._numbered(namespace.get("__name__", ""), namespace)
+        module = self._unique_name(namespace.get("__name__", ""), namespace)
         hidden: set[str] = set()
         for name in sorted(read.globals):
             if name not in namespace and hasattr(builtins, name):
@@ -367,14 +369,14 @@ class Walk:
             if name in namespace:
                 self._visit_read(source, fetch, namespace[name], read.parts.get(name, ()))
             else:
-                self.guards.fingerprints[source] = UNDEFINED
-                self.guards.same.append((fetch, ABSENT))
+                self.state.fingerprints[source] = UNDEFINED
+                self.state.same.append((fetch, ABSENT))
         if hidden:
-            probe = functools.partial(hides_none, namespace, frozenset(hidden))
-            self.guards.same.append((probe, True))
+            probe = functools.partial(hides_no_builtin, namespace, frozenset(hidden))
+            self.state.same.append((probe, True))
         for name in sorted(read.modules):
             if name.startswith("."):
-                name = _resolved(name, namespace.get("__package__"))
+                name = _absolute_name(name, namespace.get("__package__"))
             fetch = functools.partial(sys.modules.get, name, ABSENT)
             self._visit(Source("module", name, f"import {name}"), fetch, fetch())
         for i, name in enumerate(function.__code__.co_freevars):
@@ -387,22 +389,24 @@ class Walk:
 
     # Keras ------------------------------------------------------------------------------
 
-    def _settings_of(self, name: str, route: str, value: Any) -> None:
+    def _visit_settings(self, name: str, route: str, value: Any) -> None:
         """Visits the settings of a module or a Keras object, and follows its parts."""
         names = setting_names(type(value))
         if not names or self._objects_left < 0 or not self._is_new("settings", id(value)):
             return
         self._objects_left -= 1
-        self._config()
+        self._visit_config()
         settings = Settings(value, (*names, *internal_names(self._wanted)))
-        known, here = self.guards.fingerprints, Source("setting", name, route)
+        known, here = self.state.fingerprints, Source("setting", name, route)
         for each, plain in settings.plain.items():
-            known[self._setting(here, value, each)] = fingerprint(plain)
+            known[self._source_of_setting(here, value, each)] = fingerprint(plain)
         for each, parts in settings.parts.items():
             is_list = isinstance(vars(value)[each], list)
             if is_list:
                 text = f"{len(shown_parts(value, each))} {each.lstrip('_')}"
-                known[self._setting(here, value, each)] = Fingerprint(content_of(parts), text)
+                known[self._source_of_setting(here, value, each)] = Fingerprint(
+                    content_of(parts), text
+                )
             for i, part in enumerate(parts):
                 path = part_name(value, each, part, i)
                 at = Source("setting", name + path, route + path)
@@ -412,16 +416,16 @@ class Walk:
         reference = weakref.ref(value)
         for each, other in settings.others.items():
             found = functools.partial(member, reference, each)
-            self._visit(self._setting(here, value, each), found, other)
-        self.guards.settings.append(settings.look(value))
+            self._visit(self._source_of_setting(here, value, each), found, other)
+        self.state.settings.append(settings.check(value))
 
-    def _setting(self, at: Source, owner: Any, attribute: str) -> Source:
+    def _source_of_setting(self, at: Source, owner: Any, attribute: str) -> Source:
         public = attribute.lstrip("_")
         is_public = public == attribute or hasattr(type(owner), public)
         kind = "setting" if is_public else "internal"
         return Source(kind, f"{at.name}.{public}", f"{at.route}.{public}")
 
-    def _config(self) -> None:
+    def _visit_config(self) -> None:
         """Visits Keras's global settings."""
         if self._is_new("config", 0):
             for name, fetch in config_checks():
@@ -429,7 +433,7 @@ class Walk:
 
     # Objects, classes and modules ---------------------------------------------------------
 
-    def _attributes_of(self, name: str, route: str, value: Any, fetch: Fetch) -> None:
+    def _visit_attributes(self, name: str, route: str, value: Any, fetch: Fetch) -> None:
         """Visits the named attributes of an object, or of a user class or module.
 
         Of a library's object these are the ones that it has now: methods such as ``fit`` set them.
@@ -446,7 +450,7 @@ class Walk:
         own = {} if is_class else own_attributes(value)
         of_library = not (users or is_module or holds)
         if of_library and own:
-            self._given_to(name, route, value)
+            self._follow_given_to(name, route, value)
         stored = {} if is_module_object or not own else self._stored_in(type(value), own)
         if is_a(value, tf.Variable) and not _OF_TRAINABLE.isdisjoint(self._wanted):
             # Libraries such as GPflow freeze a variable by this private attribute.
@@ -455,7 +459,7 @@ class Walk:
             self._visit(source, found, own.get("_trainable", ABSENT))
         if of_library and not stored and own.keys().isdisjoint(self._wanted):
             return
-        self.guards.opaque |= self.is_limited
+        self.state.opaque |= self.is_limited
         if self.is_limited:
             return
         self._seen.add(("object", id(value)))
@@ -466,23 +470,23 @@ class Walk:
             found, held = functools.partial(member, holder, attribute), own[attribute]
             self._check(found, held, content_of(held))
             # The attribute is the library's: messages name the object, or an item as users read it.
-            self._stored_value(
+            self._visit_stored(
                 Source("content of", name, f"{route}.{attribute}"), held, found, without
             )
         if of_library:
-            self._held_by(name, route, holder, own, self._wanted)
+            self._visit_own_attributes(name, route, holder, own, self._wanted)
             return
         collects = not _OF_MODULES.isdisjoint(self._wanted) and is_a(value, tf.Module)
         every = _parts_of_module(value, own) if collects else ()
         others = [each for each in self._others(own, classes) if each not in stored]
         read = [*self._wanted, *others, *every, *(["__getattr__"] if is_module else [])]
-        self._held_by(name, route, holder, own, read)
+        self._visit_own_attributes(name, route, holder, own, read)
         if not is_class:  # a new attribute may hide one of the class
             kind = weakref.ref(type(value)) if users else None
-            self._no_other(holder, own, self._wanted, kind, is_all=collects)
+            self._check_no_other(holder, own, self._wanted, kind, is_all=collects)
         specials = self._specials
         if is_class:  # the code may create and enter instances
-            making = special_methods.MAKING | special_methods.CONTEXTS
+            making = special_methods.CONSTRUCTION | special_methods.CONTEXTS
             specials = making if name in (self._classes or ()) else specials | making
         for cls in users:
             held = vars(cls)
@@ -490,11 +494,11 @@ class Walk:
             if not is_class:
                 wanted |= hooks(type(value))
             if self._is_new("class", id(cls), id(type(value))):
-                self._no_other(weakref.ref(cls), held, wanted)
+                self._check_no_other(weakref.ref(cls), held, wanted)
             # What a cached property depends on matters again when its value is deleted.
             hidden = {n for n in own if not is_a(held.get(n), functools.cached_property)}
             for attribute in sorted(held.keys() & wanted - hidden):
-                self._class_attribute(cls, attribute)
+                self._visit_class_attribute(cls, attribute)
 
     def _stored_in(self, cls: type, own: Mapping[str, Any]) -> dict[str, frozenset[str]]:
         """Returns the attributes of a library's object that its methods read for the code.
@@ -519,7 +523,7 @@ class Walk:
             if not (is_immutable(value) and attribute in read.assigned)
         }
 
-    def _stored_value(
+    def _visit_stored(
         self, at: Source, value: Any, fetch: Fetch, without: frozenset[str] = frozenset()
     ) -> None:
         """Fingerprints a value in a library's object, or the items in it, and follows them."""
@@ -536,19 +540,19 @@ class Walk:
                 if key in self._wanted:  # read as `config.rate`
                     inner = Source("attribute", f"{at.name}.{key}", route)
                 found = functools.partial(part_fetched, fetch, Part("item", key))
-                self._stored_value(inner, item, found)
+                self._visit_stored(inner, item, found)
             return
-        self.guards.fingerprints[at] = fingerprint(value)
+        self.state.fingerprints[at] = fingerprint(value)
         # What the code names comes first: a configuration may have more objects than a walk visits.
         is_named = at.name.rpartition(".")[2] in self._wanted
         self.follow(at.name, at.route, value, reference_to(value) or fetch, first=is_named)
 
-    def _given_to(self, name: str, route: str, value: Any) -> None:
+    def _follow_given_to(self, name: str, route: str, value: Any) -> None:
         """Follows the user functions that a library's object was given, since it may call them."""
         for path, given in given_to(value, self._searched):
             self.follow(name + path, route + path, given, self._fetch_of(given))
 
-    def _held_by(
+    def _visit_own_attributes(
         self, name: str, route: str, holder: Fetch, own: Mapping[str, Any], wanted: list[str]
     ) -> None:
         """Visits the wanted attributes in an object's own dictionary."""
@@ -559,7 +563,7 @@ class Walk:
                 parts = self._parts.get(attribute, ())
                 self._visit_read(source, found, own[attribute], parts)
 
-    def _held_by_wrapper(self, name: str, route: str, value: Any, fetch: Fetch) -> None:
+    def _visit_attributes_of_wrapper(self, name: str, route: str, value: Any, fetch: Fetch) -> None:
         """Visits the wanted attributes that a user gave a traced function, a partial or a cache."""
         own = own_attributes(value)
         # Others are TensorFlow's and nbfn's own, such as the recorder of a traced function.
@@ -568,26 +572,26 @@ class Walk:
             for attribute in self._wanted
             if attribute[0] != "_" and package_of(type(own.get(attribute))) != "nbfn"
         ]
-        self._held_by(name, route, fetch, own, public)
+        self._visit_own_attributes(name, route, fetch, own, public)
 
-    def _class_attribute(self, cls: type, attribute: str) -> None:
+    def _visit_class_attribute(self, cls: type, attribute: str) -> None:
         value = vars(cls)[attribute]
-        place = self._numbered(f"{OF_CLASS}{cls.__module__}.{cls.__qualname__}", cls)
+        place = self._unique_name(f"{OF_CLASS}{cls.__module__}.{cls.__qualname__}", cls)
         route = f"{place}.{attribute}"
         source = Source("attribute", f"{cls.__name__}.{attribute}", route)
-        if source in self.guards.fingerprints or is_a(value, MemberDescriptorType):
+        if source in self.state.fingerprints or is_a(value, MemberDescriptorType):
             return
         fetch = functools.partial(member, weakref.ref(cls), attribute)
         self._visit(source, fetch, without_descriptor(value))
 
     def _others(self, own: Mapping[str, Any], classes: tuple[type, ...]) -> list[str]:
         """Returns further attributes, not of libraries, if the code may read any attribute."""
-        if ANY not in self.guards.attributes:
+        if ANY not in self.state.attributes:
             return []
         is_mixed = any(cls.__module__.split(".")[0] in ("tensorflow", "keras") for cls in classes)
         # Keras and TensorFlow keep their bookkeeping in attributes with one underscore.
         hidden = "_" if is_mixed else "__"
-        known = self.guards.attributes
+        known = self.state.attributes
         return [
             name
             for name, value in sorted(own.items())
@@ -596,7 +600,7 @@ class Walk:
             and _is_state(without_descriptor(value))
         ][:_MAX_OTHERS]
 
-    def _no_other(
+    def _check_no_other(
         self,
         holder: Fetch,
         own: Mapping[str, Any],
@@ -606,11 +610,11 @@ class Walk:
         is_all: bool = False,
     ) -> None:
         """Adds a check that an object gets none of the wanted attributes that it does not have."""
-        is_all |= ANY in self.guards.attributes
+        is_all |= ANY in self.state.attributes
         names = frozenset(own) if is_all else frozenset(wanted).difference(own)
         if is_all or names or cls is not None:
             probe = functools.partial(has_no_other, holder, names, cls, is_all=is_all)
-            self.guards.same.append((probe, True))
+            self.state.same.append((probe, True))
 
 
 def _parts_of_module(value: tf.Module, own: Mapping[str, Any]) -> list[str]:
@@ -638,7 +642,7 @@ def _is_keras(value: Any) -> bool:
     return isinstance(name, str) and name.partition(".")[0] == "keras"
 
 
-def _resolved(name: str, package: Any) -> str:
+def _absolute_name(name: str, package: Any) -> str:
     """Returns the absolute name of a module that is imported by a relative one."""
     try:
         return importlib.util.resolve_name(name, package)
@@ -702,8 +706,8 @@ def state_of(
         _named_before[codes] = wanted
     if len(_named_before) > _MAX_FUNCTIONS:
         _named_before.popitem(last=False)
-    walk.guards.group_checks()
-    return walk.guards
+    walk.state.group_checks()
+    return walk.state
 
 
 _named_before: OrderedDict[tuple[CodeType, ...], frozenset[Named]] = OrderedDict()

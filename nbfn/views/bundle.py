@@ -45,7 +45,7 @@ def bundle_of(shown: Any) -> dict[str, Any]:
     """Returns the MIME bundle of a displayed object; the text of a result is its `repr`."""
     match shown:
         case WatchedObject():
-            shown.look()
+            shown.refresh()
             return _live("function", shown, feed().outline_of(shown)) | {"text/plain": repr(shown)}
         case TracedFunction() | WatchedFunction():
             return _live("function", shown, feed().outline_of(shown))
@@ -76,7 +76,7 @@ def bundle_of(shown: Any) -> dict[str, Any]:
             return outline_bundle(page_of(shown))
         case Times():
             return times_bundle(shown) | {"text/plain": repr(shown)}
-    graph = merged_record(shown) if isinstance(shown, TraceDiff) and _in_a_kernel() else None
+    graph = merged_record(shown) if isinstance(shown, TraceDiff) and _is_in_kernel() else None
     return outline_bundle(page_of(shown), graph) | {"text/plain": repr(shown)}
 
 
@@ -96,10 +96,12 @@ def graph_bundle(trace: Trace, label: str | None = None) -> dict[str, Any]:
     """
     graph, title = graph_of(trace), title_of(trace, label)
     bundle = _static(graph_outline(graph, title))
-    if not _in_a_kernel():
+    if not _is_in_kernel():
         return bundle
     record = record_in_notebook(title, graph, trace)
-    bundle |= _held(protocol.SavedView(view="graph", graph=record, snapshot=_made_by()))
+    bundle |= _saved_entry(
+        protocol.SavedView(view="graph", graph=record, snapshot=_kernel_snapshot())
+    )
     if needs_widget():
         from nbfn.views.widget import graph_widget, widget_view
 
@@ -108,17 +110,17 @@ def graph_bundle(trace: Trace, label: str | None = None) -> dict[str, Any]:
 
 
 def times_bundle(times: Times, call: str | None = None) -> dict[str, Any]:
-    """The MIME bundle of a call's times: the slowest operations, and the graph in colours."""
+    """Returns the MIME bundle of a call's times: the slowest operations and the coloured graph."""
     return outline_bundle(*timed(times, call))
 
 
 def outline_bundle(outline: Outline, graph: protocol.GraphRecord | None = None) -> dict[str, Any]:
-    """The MIME bundle of an outline: a page, with a picture if it has a graph; HTML and text."""
-    if not _in_a_kernel():
+    """Returns the MIME bundle of an outline: a page, a picture of its graph, HTML and text."""
+    if not _is_in_kernel():
         return _static(outline)
     page = outline.record()
-    held = protocol.SavedView(view="page", page=page, graph=graph, snapshot=_made_by())
-    bundle = _static(outline) | _held(held)
+    held = protocol.SavedView(view="page", page=page, graph=graph, snapshot=_kernel_snapshot())
+    bundle = _static(outline) | _saved_entry(held)
     if graph is not None and needs_widget():
         from nbfn.views.widget import graph_widget, widget_view
 
@@ -126,13 +128,13 @@ def outline_bundle(outline: Outline, graph: protocol.GraphRecord | None = None) 
     return bundle
 
 
-def _made_by() -> protocol.Snapshot:
+def _kernel_snapshot() -> protocol.Snapshot:
     """Returns a snapshot that only identifies the kernel that made a result."""
     now = feed()
     return protocol.Snapshot(epoch=now.epoch, seq=now.seq, nbfn=__version__, state=protocol.State())
 
 
-def _held(view: protocol.SavedView) -> dict[str, Any]:
+def _saved_entry(view: protocol.SavedView) -> dict[str, Any]:
     return {protocol.MIME_TYPE: view.model_dump(mode="json", exclude_none=True)}
 
 
@@ -143,7 +145,7 @@ def _live(
 ) -> dict[str, Any]:
     """Returns the MIME bundle of a live object: text, HTML, the extension's view and a widget."""
     bundle = _static(outline)
-    if _in_a_kernel():
+    if _is_in_kernel():
         now = feed()
         target = None if shown is None else shown.id
         snapshot = (
@@ -151,7 +153,7 @@ def _live(
             if target is None
             else now.saved_snapshot_of(target, outline.record())
         )
-        bundle |= _held(protocol.SavedView(view=view, target=target, snapshot=snapshot))
+        bundle |= _saved_entry(protocol.SavedView(view=view, target=target, snapshot=snapshot))
     if needs_widget():
         from nbfn.views.widget import live_widget, widget_view
 
@@ -164,7 +166,7 @@ def _static(outline: Outline) -> dict[str, Any]:
 
 
 def metadata_of(bundle: dict[str, Any]) -> dict[str, Any]:
-    """The metadata that belongs beside a MIME bundle: without it Colab draws no widget."""
+    """Returns the metadata for a MIME bundle; without it Colab draws no widget."""
     if "application/vnd.jupyter.widget-view+json" not in bundle:
         return {}
     from nbfn.views.widget import widget_metadata
@@ -178,12 +180,12 @@ def needs_widget() -> bool:
     A widget is needed if no page with nbfn's extension is attached. Notebooks save a widget without
     its state, and some hosts then show an error; an unattended run would save initial states.
     """
-    if not _in_a_kernel() or not _is_looked_at():
+    if not _is_in_kernel() or not _is_attended():
         return False
     return is_built() and not feed().has_page
 
 
-def _is_looked_at() -> bool:
+def _is_attended() -> bool:
     """Returns whether the running cell may be watched: its front end accepts input requests."""
     from IPython.core.getipython import get_ipython
 
@@ -191,7 +193,7 @@ def _is_looked_at() -> bool:
     return bool(parent.get("content", {}).get("allow_stdin", True))
 
 
-def _in_a_kernel() -> bool:
+def _is_in_kernel() -> bool:
     if "IPython" not in sys.modules:
         return False
     from IPython.core.getipython import get_ipython

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nbfn.outlines.outline import Outline, Table, Words, judged
+from nbfn.outlines.outline import Outline, Table, Words, verdict_phrase
 from nbfn.protocol import Phrase
 from nbfn.sessions.export.export import Export
 from nbfn.text import count
@@ -57,8 +57,8 @@ def is_verified(export: Export) -> bool:
 def verdict(status: str | None) -> Phrase:
     """Returns the result of a signature's verification in words; None if there was none."""
     if status is None:
-        return judged("not verified", "unverified")
-    return judged(_VERDICTS[status], "passed" if status == "equal" else "unverified")
+        return verdict_phrase("not verified", "unverified")
+    return verdict_phrase(_VERDICTS[status], "passed" if status == "equal" else "unverified")
 
 
 _VERDICTS = {

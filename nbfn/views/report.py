@@ -34,7 +34,7 @@ def report(path: str | os.PathLike[str] = "report.html", title: str = "Session")
     shown: Session = session()
     now = feed()
     file = Path(path)
-    fallback = session_outline(shown.shown).html()  # which looks at the session once more
+    fallback = session_outline(shown.shown).html()  # this updates the feed too
     snapshot = now.snapshot().model_copy(update={"pages": now.pages()})
     page = document(snapshot, title, fallback)
     partial = file.with_name(f".{file.name}.{os.getpid()}")

@@ -46,9 +46,9 @@ class _Widget(anywidget.AnyWidget):
 
     def __init__(self, **traits: Any) -> None:
         super().__init__(**traits)
-        self.on_msg(self._asked)
+        self.on_msg(self._on_message)
 
-    def _asked(self, _widget: Any, content: Any, _buffers: Any) -> None:
+    def _on_message(self, _widget: Any, content: Any, _buffers: Any) -> None:
         """Answers a page that looks at a picture."""
         match content:
             case {"type": "request_pictures"}:
@@ -92,19 +92,21 @@ class View(_Widget):
     def _flush(self, _: protocol.Snapshot | protocol.Patch) -> None:
         self._source.flush()
 
-    def _asked(self, widget: Any, content: Any, buffers: Any) -> None:
+    def _on_message(self, widget: Any, content: Any, buffers: Any) -> None:
         """Answers a page that has missed a part of the state, or that shows an outline."""
         match content:
             case {"type": "request_snapshot"}:
                 self._source.resume(self.receive)
             case {"type": "look", "targets": [*targets]}:
-                self._source.look(self.receive, [each for each in targets if type(each) is str])
+                self._source.set_shown(
+                    self.receive, [each for each in targets if type(each) is str]
+                )
             case _:
-                super()._asked(widget, content, buffers)
+                super()._on_message(widget, content, buffers)
 
 
 def live_widget(view: str, shown: Observed | TracedCell | WatchedObject | None) -> View:
-    """The one widget of a function, cell or object, which ends with it; or of the session."""
+    """Returns the one widget of a function, cell or object, or of the session if None."""
     if shown is None:
         if view not in _widgets:
             _widgets[view] = View(view, None, feed())
@@ -126,7 +128,7 @@ def live_widget(view: str, shown: Observed | TracedCell | WatchedObject | None) 
 
 
 def graph_widget(graph: protocol.GraphRecord, page: protocol.Page | None = None) -> GraphWidget:
-    """A widget that shows a graph, and the page that it belongs to; of many, the oldest end."""
+    """Returns a widget that shows a graph and its page; closes the oldest of many."""
     widget = GraphWidget(
         view="graph" if page is None else "page",
         graph=graph.model_dump(mode="json", exclude_none=True),
@@ -139,7 +141,7 @@ def graph_widget(graph: protocol.GraphRecord, page: protocol.Page | None = None)
 
 
 def widget_view(widget: _Widget) -> dict[str, Any]:
-    """The MIME entry that shows a widget."""
+    """Returns the MIME entry that shows a widget."""
     bundle: Any = widget._repr_mimebundle_()
     data, metadata = bundle if isinstance(bundle, tuple) else (bundle or {}, {})
     _metadata.clear()

@@ -12,12 +12,12 @@ _WIDTH = 20
 
 
 def work_text(work: Sequence[WorkRecord]) -> str:
-    """One line for each piece of work."""
+    """Returns one line for each piece of work."""
     return "\n".join(_line(row) for row in work)
 
 
 def work_html(work: Sequence[WorkRecord]) -> str:
-    """The same with bars, every text escaped."""
+    """Returns the same as HTML with bars; all text is escaped."""
     return f'<div role="status">{"".join(map(_element, work))}</div>'
 
 

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from nbfn.functions.segments.body import Surroundings
 from nbfn.functions.segments.cell import TracedCell
-from nbfn.functions.segments.text import analysed
+from nbfn.functions.segments.text import analyse_cell
 from tests.functions.segments import corpus
 from tests.functions.segments.corpus.story import Story
 
@@ -46,7 +46,7 @@ def in_segments(story: Story) -> Callable[[], Any]:
     """Runs a story's setup; what runs its cell in segments."""
     namespace: dict[str, Any] = {"__name__": "__main__"}
     exec(compiled(ast.parse(story.setup)), namespace)
-    cell = analysed(ast.parse(story.cell).body, compiled)
+    cell = analyse_cell(ast.parse(story.cell).body, compiled)
     return TracedCell(cell, "cell", Surroundings(namespace, compiled, {}))
 
 

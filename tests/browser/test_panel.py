@@ -1,4 +1,4 @@
-"""The panel in JupyterLab: it follows the active notebook's kernel through its whole life."""
+"""The panel in JupyterLab: it follows the active notebook's kernel through its whole internal."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_its_remedy_is_a_new_cell_and_its_values_need_none(lab) -> None:
 
 
 def test_it_loads_nbfn_with_a_click_and_starts_afresh_with_each_kernel(lab) -> None:
-    lab.open("life.ipynb", "%unload_ext nbfn")
+    lab.open("internal.ipynb", "%unload_ext nbfn")
     lab.panel.get_by_role("button", name="Load nbfn").click()
     expect(lab.panel).to_contain_text(EMPTY)
     expect(lab.notebook.locator(".jp-Cell")).to_have_count(2)

@@ -11,7 +11,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 import nbfn
 from nbfn.command.agent import Agent
-from nbfn.command.known import Known
+from nbfn.command.collected import CollectedRecords
 from nbfn.protocol import PROTOCOL
 from nbfn.site import current_cell
 from tests.harness.shells import bare_shell
@@ -38,7 +38,7 @@ def test_loading_nbfn_beside_the_cells_is_no_cell_and_leaves_no_name(
 
 
 def test_of_a_function_that_a_helper_drops_the_kernel_has_nothing_left() -> None:
-    agent, known = Agent(), Known()
+    agent, known = Agent(), CollectedRecords()
     shared, own = tf.Variable(1.0, name="shared"), tf.Variable(1.0, name="own")
 
     def helper() -> None:
@@ -50,7 +50,7 @@ def test_of_a_function_that_a_helper_drops_the_kernel_has_nothing_left() -> None
     gc.collect()
     stays = nbfn.function(lambda x: x * shared)
     stays(tf.ones([1]))
-    known.take(agent.taken())
+    known.take(agent.take_changes())
     (dropped,) = known.state.functions.keys() - known.now.functions.keys()
     for name in ("traces", "retraces"):
         assert dropped in {each.function for each in getattr(known.state, name).values()}

@@ -8,8 +8,8 @@ import pytest
 from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_notebook
 
+from nbfn.command.collected import CollectedRecords
 from nbfn.command.execution import _Client
-from nbfn.command.known import Known
 from nbfn.command.progress import ProgressPrinter
 from nbfn.command.record import NotebookCell, NotebookRun
 from nbfn.notebook.progress import DISPLAY
@@ -50,7 +50,7 @@ def test_a_cell_that_goes_on_says_what_it_does(capsys: pytest.CaptureFixture[str
     record = NotebookRun(
         Path("a.ipynb"), "python3", cells=[NotebookCell(1, "x"), NotebookCell(2, "y")]
     )
-    ProgressPrinter(record).goes_on(record.cells[1], 61.2, "tracing f, 3 s")
+    ProgressPrinter(record).still_runs(record.cells[1], 61.2, "tracing f, 3 s")
     assert capsys.readouterr().out == "[2/2] cell 2   1 min 1 s  still runs: tracing f, 3 s\n"
 
 
@@ -77,7 +77,7 @@ def test_of_a_dropped_function_everything_is_kept_and_of_an_evicted_trace_nothin
         rest = {"signature": [], "cause": cause, "captures": []}
         return {"id": id, "function": function, **numbers, **times, **rest}
 
-    known = Known()
+    known = CollectedRecords()
     functions = {id: row(id) for id in ("function-1", "function-2")}
     traces = {"trace-1": trace("trace-1", "function-1"), "trace-2": trace("trace-2", "function-2")}
     reported = {"put": {}, "removed": {}, "totals": {}, "tensorflow": "2.21"}

@@ -14,7 +14,7 @@ from tests.harness.rows import trace
 
 def record(**reported: object) -> NotebookRun:
     made = NotebookRun(Path("a.ipynb"), "python3", cells=[NotebookCell(1, "x = 1", 1)])
-    made.known.take({"put": {}, "removed": {}, "totals": {}, "tensorflow": "2.21"} | reported)
+    made.collected.take({"put": {}, "removed": {}, "totals": {}, "tensorflow": "2.21"} | reported)
     return made
 
 
@@ -46,7 +46,7 @@ def test_each_cell_of_the_notebook_says_what_it_made_and_how_long_it_took() -> N
     traces = [
         trace(f"t{n}", "f").model_copy(update={"cell": Cell(execution_count=2)}) for n in "ab"
     ]
-    made.known.state.traces.update({each.id: each for each in traces})
+    made.collected.state.traces.update({each.id: each for each in traces})
     html = html_of(made)
     text = Page(html).text
     for row in (

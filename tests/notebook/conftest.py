@@ -102,6 +102,6 @@ def always_traced(monkeypatch: pytest.MonkeyPatch) -> None:
         ("is_long", True),
         ("is_known_to_be_short", False),
         ("is_slower_as_graph", False),
-        ("wants_a_sample", False),
+        ("needs_sample", False),
     ):
         monkeypatch.setattr(SegmentTimes, name, lambda _, answer=answer: answer)

@@ -50,7 +50,7 @@ def test_an_interrupted_import_is_tried_again(shell, monkeypatch) -> None:
     hooks, found = Hooks(shell, Displays(shell)), []
     monkeypatch.setattr("nbfn.functions.watching.watch.discover", lambda: found.append(1))
     with monkeypatch.context() as patched:
-        patched.setattr("nbfn.notebook.hooks.unnoticed", interrupted)
+        patched.setattr("nbfn.notebook.hooks.keeping_random_state", interrupted)
         with pytest.raises(KeyboardInterrupt):
             hooks._discover()
     hooks._discover()

@@ -12,7 +12,7 @@ import pytest
 
 import nbfn
 from nbfn import protocol
-from nbfn.notebook.ticker import INTERVAL, LOOKS_PER_MARK, Ticker
+from nbfn.notebook.ticker import INTERVAL, SAMPLES_PER_MARK, Ticker
 from nbfn.sessions.feed import feed
 from tests.harness.messages import warns
 
@@ -47,7 +47,7 @@ def test_it_marks_now_and_then_and_at_the_end(monkeypatch: pytest.MonkeyPatch) -
     ticker = Ticker()
     ticker.start()
     until(lambda: "mark" in done)
-    assert done == ["flush"] * LOOKS_PER_MARK + ["mark"]
+    assert done == ["flush"] * SAMPLES_PER_MARK + ["mark"]
     ticker.stop()
     assert done[-2:] == ["flush", "mark"]
 

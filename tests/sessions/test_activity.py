@@ -40,7 +40,7 @@ def here() -> ActivityMonitor:
 
 
 def sentences(monitor: ActivityMonitor) -> list[str]:
-    return [row.sentence for row in monitor.look().values()]
+    return [row.sentence for row in monitor.sample().values()]
 
 
 def test_short_work_is_not_worth_a_word(here, clock) -> None:
@@ -63,7 +63,7 @@ def test_it_is_reported_again_once_a_second(here, clock) -> None:
         clock.now += 0.5
         assert sentences(here) == ["epochs: 10 of 40 steps, 2 s, about 6 s left"]
         clock.now += 0.5
-        [row] = here.look().values()
+        [row] = here.sample().values()
         assert row.sentence == "epochs: 20 of 40 steps, 3 s, about 3 s left"
         assert (row.done, row.total, row.seconds, row.kind) == (20, 40, 3, "loop")
 
@@ -96,7 +96,7 @@ def test_a_trace_says_where_it_is(clock) -> None:
         monitor = ActivityMonitor(thread.ident, lambda file: "In [7]" if file == __file__ else None)
         assert sentences(monitor) == []
         clock.now += 3
-        [row] = monitor.look().values()
+        [row] = monitor.sample().values()
         line = slow.python_function.__code__.co_firstlineno + 2
         wait_line = wait.__wrapped__.__code__.co_firstlineno + 3
         operations = row.done
@@ -136,9 +136,9 @@ def test_a_run_says_what_it_counts_and_how_far_its_loops_are(clock) -> None:
         assert thread.ident is not None
         monitor = ActivityMonitor(thread.ident)
         assert reached[3].wait(120)
-        monitor.look()
+        monitor.sample()
         clock.now += 0.6
-        assert monitor.look() == {}
+        assert monitor.sample() == {}
         go_on[3].set()
         assert reached[6].wait(120)
         until = time.monotonic() + 120  # iterations may overlap: the one before may not be counted

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 import nbfn
 from nbfn.sessions.checkpoint import CheckpointError
-from nbfn.sessions.contents.held import RestoreError
+from nbfn.sessions.contents.savable_state import RestoreError
 from tests.harness.messages import raises, warns
 
 keras = pytest.importorskip("keras")

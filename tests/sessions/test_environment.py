@@ -87,7 +87,7 @@ def test_the_tree_of_a_model_is_sent_while_it_is_looked_at() -> None:
     update_environment(Session(held).named())
     messages: list[Any] = []
     feed().subscribe(messages.append)
-    feed().look(messages.append, ["model/net"])
+    feed().set_shown(messages.append, ["model/net"])
     assert messages[-1].pages["model/net"].title == "net: Module"
     held["net"].scale = tf.Variable(1.0)
     environment._read_at.clear()
@@ -110,7 +110,7 @@ def test_values_are_read_while_somebody_looks_and_reported_when_they_change() ->
     asked: list[int] = []
     feed().environment.read_shown = lambda: asked.append(1)
     feed().subscribe(messages.append)
-    feed().look(messages.append, ["values"])
+    feed().set_shown(messages.append, ["values"])
     assert messages[-1].pages["values"].lines == ["read as soon as the kernel has time"]
     assert asked == [1]
     for value in (2.0, 4.0):
@@ -137,7 +137,7 @@ def test_objects_are_read_while_somebody_looks_and_for_the_text() -> None:
     asked: list[int] = []
     feed().environment.read_shown = lambda: asked.append(1)
     feed().subscribe(messages.append)
-    feed().look(messages.append, ["variables"])
+    feed().set_shown(messages.append, ["variables"])
     assert asked == [1]
     held["adam"] = [keras.optimizers.Adam()]
     update_environment(session.named())

@@ -20,7 +20,7 @@ from nbfn import protocol
 from nbfn.functions.segments.body import Surroundings
 from nbfn.functions.segments.cell import TracedCell
 from nbfn.functions.segments.report import Report
-from nbfn.functions.segments.text import analysed
+from nbfn.functions.segments.text import analyse_cell
 from nbfn.outlines.session import SECTIONS
 from nbfn.sessions.feed import Feed
 from tests.harness.messages import warns
@@ -262,7 +262,7 @@ def traced_cell(source: str, *, lazily: bool = False) -> TracedCell:
     namespace = {"tf": tf, "slow": slow, "x": tf.ones([2, 2])}
     surroundings = Surroundings(namespace, compiled, {})
     cell = TracedCell(
-        analysed(ast.parse(source).body, compiled), "step", surroundings, lazily=lazily
+        analyse_cell(ast.parse(source).body, compiled), "step", surroundings, lazily=lazily
     )
     cell.plan.source = source
     return cell
@@ -465,7 +465,7 @@ def test_a_method_that_was_never_called_has_an_outline_and_no_row() -> None:
 
     holder, feed = Holder(), Feed(limits={})
     step, client = holder.step, Client(feed)
-    feed.look(client.receive, [step.id])
+    feed.set_shown(client.receive, [step.id])
     (pages,) = client.pages
     assert pages[step.id].status == "not called yet"
     assert step.id not in client.state["functions"]
@@ -480,18 +480,18 @@ def test_who_looks_at_a_function_gets_its_outline_when_it_changes() -> None:
             f(tf.ones([1]), n)
     client, other = Client(feed), Client(feed)
     assert len(client.state["traces"]) == 2
-    feed.look(client.receive, [f.id, "function-0"])
+    feed.set_shown(client.receive, [f.id, "function-0"])
     (pages,) = client.pages
     assert pages["function-0"] is None
     assert [row[0] for row in pages[f.id].tables[0].rows] == ["5", "4", "3", "2", "1"]
     feed.flush()
-    feed.look(client.receive, [f.id])
+    feed.set_shown(client.receive, [f.id])
     assert len(client.pages) == 1  # nothing is new
     f(tf.ones([1]), 0)
     feed.flush()
     assert client.patches[-1].pages[f.id].summary.startswith("6 calls, 1 hit, 5 traces")
     assert other.patches[-1].pages == {}
-    feed.look(client.receive, [])
+    feed.set_shown(client.receive, [])
     f(tf.ones([1]), 0)
     feed.flush()
     assert client.patches[-1].pages == {}
@@ -501,7 +501,7 @@ def test_outlines_come_again_with_the_snapshot_of_who_was_paused() -> None:
     f = nbfn.function(lambda x: x + 1)
     feed = Feed(lambda: ([f], []))
     client = Client(feed)
-    feed.look(client.receive, [f.id])
+    feed.set_shown(client.receive, [f.id])
     feed.pause(client.receive)
     f(tf.ones([1]))
     feed.flush()
@@ -513,7 +513,7 @@ def test_the_outline_of_a_cell_follows_its_segments(feed) -> None:
     cell = traced_cell("y = x + 1")
     cell()
     client = Client(feed)
-    feed.look(client.receive, [cell.id])
+    feed.set_shown(client.receive, [cell.id])
     assert client.pages[-1][cell.id].title.endswith("1 of 1 statements in 1 graph (line 1)")
     cell()
     feed.flush()
@@ -557,7 +557,7 @@ def test_variables_are_captured_by_functions_of_whose_traces_no_row_was_sent() -
         function(tf.ones([1]))
     client = Client(feed)
     assert len(client.state["traces"]) == 1
-    feed.look(client.receive, ["variables"])
+    feed.set_shown(client.receive, ["variables"])
 
     def users(pages: dict[str, protocol.Page | None]) -> int:
         page = pages["variables"]
@@ -572,7 +572,7 @@ def test_variables_are_captured_by_functions_of_whose_traces_no_row_was_sent() -
 
 def test_the_line_of_totals_is_sent_when_it_changes(feed) -> None:
     client = Client(feed)
-    feed.look(client.receive, ["totals"])
+    feed.set_shown(client.receive, ["totals"])
     assert len(client.pages) == 1
     feed.environment.devices["d"] = protocol.DeviceRecord(id="d", kind="CPU")
     feed.flush()
@@ -607,7 +607,7 @@ def test_a_section_is_drawn_again_only_when_what_it_is_made_of_has_changed(monke
     feed = Feed(lambda: ([f], []))
     f(tf.ones([1]))
     client = Client(feed)
-    feed.look(client.receive, ["variables"])
+    feed.set_shown(client.receive, ["variables"])
     monkeypatch.setitem(SECTIONS, "variables", replace(SECTIONS["variables"], draw=None))
     for _ in range(3):
         f(tf.ones([1]))
@@ -627,7 +627,7 @@ def test_a_flush_lists_what_there_is_once() -> None:
 
     feed = Feed(scope)
     client = Client(feed)
-    feed.look(client.receive, [each.id for each in functions])
+    feed.set_shown(client.receive, [each.id for each in functions])
     asked.clear()
     feed.flush()
     assert len(asked) <= 2, "one for the rows, one for the outlines"

@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 
 import nbfn
 from nbfn import nn
-from nbfn.sessions.contents.held import RestoreError
 from nbfn.sessions.contents.model import model_of, variables_of
+from nbfn.sessions.contents.savable_state import RestoreError
 
 layers = keras.layers
 X = np.ones((4, 3), "float32")

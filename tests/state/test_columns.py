@@ -16,8 +16,8 @@ from nbfn.state.columns import IdentityCheck, _or_each, in_columns
 from nbfn.state.values.introspection import (
     closed_over,
     has_no_other,
-    hides_none,
-    is_as_written,
+    has_same_code,
+    hides_no_builtin,
     member,
 )
 from nbfn.state.walk import state_of
@@ -70,7 +70,7 @@ def checks_in(space: Any) -> list[IdentityCheck]:
         found.append(IdentityCheck(fetch, fetch(), is_weak=is_weak))
     for function in (space.double, space.decorated, space.closed):
         arguments = (function.__code__, function.__defaults__, frozenset({"rate"}))
-        probe = functools.partial(is_as_written, weakref.ref(function), *arguments)
+        probe = functools.partial(has_same_code, weakref.ref(function), *arguments)
         found.append(IdentityCheck(probe, True))
     for owner, cls, is_all in (
         *((space.thing, space.Thing, False), (space.other, space.Thing, True)),
@@ -83,7 +83,7 @@ def checks_in(space: Any) -> list[IdentityCheck]:
         probe = functools.partial(has_no_other, weakref.ref(owner), absent, kind, is_all=is_all)
         found.append(IdentityCheck(probe, True))
     for builtins in ({"len"}, {"sum", "len"}):
-        probe = functools.partial(hides_none, names, frozenset(builtins))
+        probe = functools.partial(hides_no_builtin, names, frozenset(builtins))
         found.append(IdentityCheck(probe, True))
     return 2 * found  # no column is for a few checks
 
@@ -129,12 +129,12 @@ CHANGES: dict[str, Callable[[Any], object]] = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_column_holds_as_its_checks_do(space: Any, change: str) -> None:
     checks = checks_in(space)
-    looks, left = in_columns(checks)
+    columns, left = in_columns(checks)
     assert not left
-    assert len(looks) == 6
-    assert all(look() for look in looks)
+    assert len(columns) == 6
+    assert all(column() for column in columns)
     CHANGES[change](space)
-    assert all(look() for look in looks) == all(check.holds for check in checks)
+    assert all(column() for column in columns) == all(check.holds for check in checks)
 
 
 def test_a_value_that_died() -> None:
@@ -143,23 +143,23 @@ def test_a_value_that_died() -> None:
 
     namespace = {"value": Thing()}
     fetch = functools.partial(namespace.get, "value")
-    (look,), _ = in_columns([IdentityCheck(fetch, fetch(), is_weak=True)])
+    (check,), _ = in_columns([IdentityCheck(fetch, fetch(), is_weak=True)])
     address, others = id(namespace.pop("value")), []
     while id(found := Thing()) != address:
         others.append(found)
     namespace["value"] = found
-    assert not look()
+    assert not check()
 
 
 def test_columns_keep_no_object_alive(space: Any) -> None:
     module = ModuleType("by_hand")
     exec(SOURCE, vars(module))
     references = [weakref.ref(getattr(module, n)) for n in ("thing", "Thing", "double", "closed")]
-    looks, _ = in_columns(checks_in(SimpleNamespace(names=vars(module), **vars(module))))
+    columns, _ = in_columns(checks_in(SimpleNamespace(names=vars(module), **vars(module))))
     vars(module).clear()
     gc.collect()
     assert [reference() for reference in references] == [None] * 4
-    assert [look() for look in looks].count(True) == 1  # that no builtin is hidden
+    assert [column() for column in columns].count(True) == 1  # that no builtin is hidden
 
 
 class Sample:
@@ -172,6 +172,6 @@ samples = [Sample(float(i)) for i in range(10)]
 
 def test_columns_of_what_is_unchanged_decide_by_themselves() -> None:
     state = state_of([("total", lambda: sum(each.value for each in samples))])
-    columns: list[Any] = [each for each in state.looks if getattr(each, "func", None) is _or_each]
+    columns: list[Any] = [each for each in state.checks if getattr(each, "func", None) is _or_each]
     assert columns
     assert all(is_same() for is_same, _ in (each.args for each in columns))

@@ -44,7 +44,7 @@ def test_attributes_of_all_kinds_are_put_back() -> None:
         *("value.count", "value.extra", "value.slotted.count", "value.slotted.log"),
         *("value.table.data", "value.space.n"),
     }
-    state.put_back()
+    state.restore()
     assert state.changes() == {}
     assert (value.count, value.slotted.count, value.slotted.log) == (0, 0, [])
     assert (value.table["a"], value.space.n, hasattr(value, "extra")) == (1, 1, False)
@@ -55,7 +55,7 @@ def test_an_attribute_that_was_deleted_comes_back() -> None:
     state = saved(value)
     del value.count
     del value.slotted.count
-    state.put_back()
+    state.restore()
     assert (value.count, value.slotted.count) == (0, 0)
 
 

@@ -3,33 +3,33 @@ import { PROTOCOL } from '../protocol';
 import type { CommLike, KernelLike } from './kernel';
 import { messageIn } from './messages';
 
-/** Version of the front end; a test holds it equal to that of package.json. */
+/** Version of the front end; a test compares it with that of package.json. */
 export const VERSION = '0.1.0';
 
-/** By this the kernel knows that several comms belong to one page. */
+/** Identifies the page, so that the kernel knows which comms belong to one page. */
 const PAGE = `${Date.now().toString(36)}-${Math.random().toString(36).slice(2)}`;
 
-/** How long to wait for a subshell, which a setting or an old kernel may never start. */
+/** Maximum time to wait for a subshell; a setting or an old kernel may never start one. */
 const SUBSHELL_MS = 1000;
 
-/** Comms without an answer that are listened to; of more, the oldest is dropped. */
+/** Maximum number of unanswered comms; beyond it, the oldest is dropped. */
 const MAX_PENDING = 8;
 
-/** What is asked of the kernel once a comm is open. */
-type Question = Exclude<Messages['to_kernel'], Attach>;
+/** A request to the kernel over an open comm. */
+type Request = Exclude<Messages['to_kernel'], Attach>;
 
-/** What attachments report. */
+/** Callbacks of `Attachments`. */
 interface AttachmentsEvents {
-  /** A message over the comm in use, which may be the first. */
+  /** A message has arrived over the current comm; `isFirst` if it is the first over this comm. */
   onMessage: (message: Messages['to_client'], isFirst: boolean) => void;
-  /** The kernel has closed the comm in use. */
+  /** The kernel has closed the current comm. */
   onClose: () => void;
 }
 
 /**
  * The comms of a page to nbfn in a kernel.
  *
- * A comm is opened for each retry; the one that answered last is in use. The kernel keeps the
+ * Each retry opens a comm; the one that answered last is the current one. The kernel keeps the
  * newest that has reached it.
  */
 export class Attachments {
@@ -39,12 +39,12 @@ export class Attachments {
     this._events = events;
   }
 
-  /** Whether no comm has answered or may do so. */
+  /** Whether there is neither a current comm nor one that may still answer. */
   get isEmpty(): boolean {
     return this._current === null && this._pending.length === 0;
   }
 
-  /** Opens a comm; again, if those before it have not answered. */
+  /** Opens a comm; `isAgain` if earlier ones have not answered. */
   open(isAgain: boolean): void {
     const attachment: Attachment = new Attachment(this._kernel, isAgain, {
       onMessage: message => this._receive(message, attachment),
@@ -61,17 +61,17 @@ export class Attachments {
     }
   }
 
-  /** Asks something over the comm in use. */
-  ask(question: Question): void {
-    this._current?.ask(question);
+  /** Sends a request over the current comm. */
+  ask(request: Request): void {
+    this._current?.ask(request);
   }
 
-  /** Ignores all comms from now on. */
+  /** Ignores all comms from now on, without closing them. */
   drop(): void {
     this._all().forEach(one => one.drop());
   }
 
-  /** Drops all comms, and closes what the kernel still has of them. */
+  /** Drops all comms, and closes those that the kernel still has. */
   close(): void {
     this._all().forEach(one => one.close());
   }
@@ -107,25 +107,25 @@ export class Attachments {
 
   private readonly _kernel: KernelLike;
   private readonly _events: AttachmentsEvents;
-  /** The comm in use, which has answered. */
+  /** The current comm, which has answered. */
   private _current: Attachment | null = null;
-  /** Those that have not answered, oldest first. */
+  /** The comms that have not answered, oldest first. */
   private _pending: Attachment[] = [];
 }
 
-/** What one attachment reports. */
+/** Callbacks of one `Attachment`. */
 interface AttachmentEvents {
-  /** A message of the kernel. */
+  /** The kernel has sent a message. */
   onMessage: (message: Messages['to_client']) => void;
   /** The kernel has closed the comm. */
   onClose: () => void;
-  /** The kernel has a subshell now, which came too late for this comm. */
+  /** The kernel has started a subshell, too late for this comm. */
   onSubshell: () => void;
 }
 
 /** One comm to nbfn in a kernel, from its opening until it is dropped. */
 class Attachment {
-  /** Opens a comm; the kernel answers with a snapshot, or refuses, unless something is lost. */
+  /** Opens a comm; the kernel answers with a snapshot or a refusal, unless a message is lost. */
   constructor(kernel: KernelLike, isAgain: boolean, events: AttachmentEvents) {
     this._kernel = kernel;
     this._events = events;
@@ -149,14 +149,14 @@ class Attachment {
     return this._dropped || this._comm.isDisposed;
   }
 
-  /** Asks something of the kernel; what is asked before the comm is open is not sent. */
-  ask(question: Question): void {
+  /** Sends a request; does nothing before the comm is open. */
+  ask(request: Request): void {
     if (this._opened && !this.isDisposed && !this._kernel.isDisposed) {
-      this._comm.send(question);
+      this._comm.send(request);
     }
   }
 
-  /** Ignores the comm from now on: what still comes from it is late. */
+  /** Ignores the comm from now on, without closing it. */
   drop(): void {
     this._dropped = true;
     this._comm.dispose();
@@ -171,7 +171,7 @@ class Attachment {
   }
 
   private async _open(): Promise<void> {
-    const isBeside = await this._subshell();
+    const hasSubshell = await this._subshell();
     if (this.isDisposed || this._kernel.isDisposed) {
       return;
     }
@@ -182,7 +182,7 @@ class Attachment {
       nbfn: VERSION,
       page: PAGE
     } satisfies Attach);
-    if (!isBeside) {
+    if (!hasSubshell) {
       void this._comm.subshellStarted.then(() => {
         if (!this.isDisposed) {
           this._events.onSubshell();
@@ -191,19 +191,23 @@ class Attachment {
     }
   }
 
-  /** Waits for the comm's subshell: without it, opening waits until all queued cells have run. */
+  /**
+   * Waits for the comm's subshell; returns whether it has started.
+   *
+   * Without a subshell, the kernel opens the comm after all queued cells.
+   */
   private async _subshell(): Promise<boolean> {
     if (!this._kernel.supportsSubshells) {
       return false;
     }
     let timer: ReturnType<typeof setTimeout> | undefined;
-    const patience = new Promise<boolean>(resolve => {
+    const timeout = new Promise<boolean>(resolve => {
       timer = setTimeout(() => resolve(false), SUBSHELL_MS);
     });
     const started = this._comm.subshellStarted.then(() => true);
-    const isBeside = await Promise.race([started, patience]);
+    const hasSubshell = await Promise.race([started, timeout]);
     clearTimeout(timer);
-    return isBeside;
+    return hasSubshell;
   }
 
   private readonly _kernel: KernelLike;

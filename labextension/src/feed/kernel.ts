@@ -1,17 +1,17 @@
-/** What a session needs of a kernel, so that it depends on no JupyterLab package. */
+/** The interface of a kernel that a session needs, so that it depends on no JupyterLab package. */
 
-/** How things stand between the page and a kernel. */
+/** The state of the connection between the page and nbfn in a kernel. */
 export type SessionStatus =
   /** The kernel is starting or restarting. */
   | { kind: 'starting' }
-  /** The kernel has not yet answered: it is busy. */
+  /** The kernel has not answered yet, because it is busy. */
   | { kind: 'waiting' }
   | { kind: 'dead' }
   /** The kernel does not run Python. */
   | { kind: 'foreign'; language: string }
   /** The kernel has not loaded nbfn. */
   | { kind: 'absent' }
-  /** The kernel and the page speak different protocols. */
+  /** The kernel and the page have different protocol versions. */
   | { kind: 'refused'; nbfn: string; protocol: number }
   | { kind: 'attached' };
 
@@ -39,11 +39,11 @@ export interface CommLike {
   open(data: object): unknown;
   send(data: object): unknown;
   close(): unknown;
-  /** Hears nothing any more. */
+  /** Stops receiving messages. */
   dispose(): void;
 }
 
-/** What a connection's `anyMessage` signal carries. */
+/** The argument of a connection's `anyMessage` signal. */
 export interface AnyMessage {
   readonly msg: MessageLike;
   readonly direction: string;
@@ -61,9 +61,9 @@ export interface KernelLike {
   readonly connectionStatusChanged: SignalLike<this, string>;
   readonly anyMessage: SignalLike<this, AnyMessage>;
   requestCommInfo(content: { target_name?: string }): Promise<MessageLike>;
-  /** Makes a comm; again, if messages to the one before have had no answer. */
+  /** Creates a comm; `isAgain` if messages over the previous one were not answered. */
   createComm(target: string, isAgain: boolean): CommLike;
 }
 
-/** In these a kernel has lost its comms and subshells. */
+/** The statuses in which a kernel has lost its comms and subshells. */
 export const RESTARTED: readonly string[] = ['restarting', 'autorestarting', 'dead'];

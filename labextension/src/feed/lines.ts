@@ -1,12 +1,12 @@
 import type { TracedCellRecord } from '../protocol';
 
-/** What to say of a line with code. */
+/** The title of a line's mark: whether it runs in a graph, or why it is Python. */
 export function lineTitle(reason: string | null): string {
   return reason === null ? 'runs in a graph' : `Python: ${reason}`;
 }
 
 /**
- * How many lines of an editor stand above line 1 of a cell; null if it holds another text.
+ * The number of lines in an editor above line 1 of the cell; null if the editor has another text.
  *
  * IPython drops empty lines at the beginning and indentation that all lines share, and writes
  * its own magics as calls.

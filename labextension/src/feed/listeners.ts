@@ -1,6 +1,6 @@
 /** Functions to call on changes. */
 export class Listeners {
-  /** Adds a listener, until the returned function is called. */
+  /** Adds a listener; the returned function removes it. */
   add(listener: () => void): () => void {
     const own = () => listener();
     this._all.add(own);
@@ -14,7 +14,7 @@ export class Listeners {
     }
   }
 
-  /** Forgets everybody. */
+  /** Removes all listeners. */
   clear(): void {
     this._all.clear();
   }

@@ -20,7 +20,7 @@ export function lastRetrace(state: KernelState): RetraceRecord | null {
   return last;
 }
 
-/** Adds a row to a group, which may be the first of its group. */
+/** Adds a row to a group, which is created if missing. */
 export function addTo<T>(groups: Map<string, T[]>, id: string, row: T): void {
   const group = groups.get(id);
   if (group) {
@@ -30,7 +30,7 @@ export function addTo<T>(groups: Map<string, T[]>, id: string, row: T): void {
   }
 }
 
-/** How often each occurs, the most frequent first. */
+/** Counts each item, the most frequent first. */
 export function counted<T>(items: readonly T[]): (readonly [T, number])[] {
   const counts = new Map<T, number>();
   for (const item of items) {

@@ -3,7 +3,7 @@ import type { MessageLike } from './kernel';
 
 const TYPES: readonly string[] = ['snapshot', 'patch', 'pages', 'mark', 'refused'];
 
-/** The message of nbfn that a comm message carries, or null if it carries none. */
+/** The nbfn message in a comm message, or null if there is none. */
 export function messageIn({ content }: MessageLike): Messages['to_client'] | null {
   const data = field(content, 'data');
   const type = field(data, 'type');
@@ -12,7 +12,7 @@ export function messageIn({ content }: MessageLike): Messages['to_client'] | nul
     : null;
 }
 
-/** Whether the message says that nbfn has just been loaded. */
+/** Whether the message announces that nbfn has just been loaded. */
 export function isPresence({ header, content }: MessageLike): boolean {
   return (
     header.msg_type === 'comm_msg' &&
@@ -20,7 +20,7 @@ export function isPresence({ header, content }: MessageLike): boolean {
   );
 }
 
-/** Whether the message says that a cell, of this page or another, has run. */
+/** Whether the message reports the end of a cell, run by this page or another. */
 export function isCellEnd({ header, parent_header, content }: MessageLike): boolean {
   return (
     header.msg_type === 'status' &&
@@ -35,7 +35,7 @@ export function listsComms({ content }: MessageLike): boolean {
   return typeof comms === 'object' && comms !== null && Object.keys(comms).length > 0;
 }
 
-/** A field of what may be anything. */
+/** A field of a value of unknown type; undefined if it has none. */
 export function field(record: unknown, name: string): unknown {
   return typeof record === 'object' && record !== null
     ? (record as Record<string, unknown>)[name]

@@ -1,64 +1,64 @@
-/** Milliseconds between two looks, after which an answer that has not come is taken for lost. */
-const LOOK_MS = 1000;
+/** Milliseconds between two checks, after which a missing answer is considered lost. */
+const CHECK_MS = 1000;
 
-/** The most looks between two tries. */
-const MAX_LOOKS = 16;
+/** Maximum number of checks between two retries. */
+const MAX_CHECKS = 16;
 
-/** What is waited for, and how it is asked for. */
-interface Wanted {
-  /** Whether something is waited for. */
+/** Describes an awaited answer and how to request it. */
+interface RetryOptions {
+  /** Whether an answer is awaited. */
   isWanted: () => boolean;
-  /** Whether a kernel that lives has nothing to do but to answer. */
+  /** Whether the kernel is idle, so that it would have answered. */
   isIdle: () => boolean;
-  /** Asks for it once more. */
+  /** Requests the answer again. */
   ask: () => void;
 }
 
 /**
- * Asks again for what does not come, whatever was lost on the way.
+ * Repeats a request until it is answered, because any message may be lost.
  *
- * A kernel that is busy is asked less and less often, as it may answer everything later. Once it
- * has become idle, it would have answered.
+ * A busy kernel is asked at increasing intervals, as it may answer all requests later. A kernel
+ * that has become idle would have answered.
  */
 export class Retry {
-  /** Makes one that waits for nothing yet. */
-  constructor(wanted: Wanted) {
-    this._wanted = wanted;
+  /** Creates a retry that does not wait yet. */
+  constructor(options: RetryOptions) {
+    this._options = options;
   }
 
-  /** Begins to wait, if something is waited for that was not before. */
+  /** Starts waiting if an answer is awaited; does nothing if it waits already. */
   watch(): void {
-    if (this._timer === undefined && this._wanted.isWanted()) {
-      this._looks = this._left = 1;
+    if (this._timer === undefined && this._options.isWanted()) {
+      this._checks = this._left = 1;
       this._schedule();
     }
   }
 
-  /** Notes that the kernel has become idle: it lives, and has done what it was asked before. */
+  /** Notes that the kernel has become idle: it has handled all earlier requests. */
   hurry(): void {
     this._isHurried = true;
     this.watch();
   }
 
-  /** Waits as if nothing had been asked before. */
+  /** Starts waiting from the beginning. */
   restart(): void {
     this.stop();
     this.watch();
   }
 
-  /** Waits for nothing any more. */
+  /** Stops waiting. */
   stop(): void {
     clearTimeout(this._timer);
     this._timer = undefined;
   }
 
   private _schedule(): void {
-    this._timer = setTimeout(() => this._look(), LOOK_MS);
+    this._timer = setTimeout(() => this._check(), CHECK_MS);
   }
 
-  private _look(): void {
+  private _check(): void {
     this._timer = undefined;
-    const { isWanted, isIdle, ask } = this._wanted;
+    const { isWanted, isIdle, ask } = this._options;
     if (!isWanted()) {
       return;
     }
@@ -66,16 +66,16 @@ export class Retry {
     const isLost = this._isHurried && isIdle();
     if (isLost || this._left <= 0) {
       this._isHurried = false;
-      this._looks = isLost ? 1 : Math.min(2 * this._looks, MAX_LOOKS);
-      this._left = this._looks;
+      this._checks = isLost ? 1 : Math.min(2 * this._checks, MAX_CHECKS);
+      this._left = this._checks;
       ask();
     }
     this._schedule();
   }
 
-  private readonly _wanted: Wanted;
+  private readonly _options: RetryOptions;
   private _timer: ReturnType<typeof setTimeout> | undefined;
-  private _looks = 1;
+  private _checks = 1;
   private _left = 1;
   private _isHurried = false;
 }

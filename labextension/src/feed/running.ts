@@ -5,31 +5,31 @@ import { field } from './messages';
 export interface Running {
   /** Id of the request to run it. */
   request: string;
-  /** The n of In [n]; null if the page came too late to hear it. */
+  /** The n of In [n]; null if the page was opened after the cell began. */
   count: number | null;
   code: string | null;
-  /** Id of the notebook cell, if this page asked for it to be run. */
+  /** Id of the notebook cell, if this page runs it. */
   cellId: string | null;
-  /** When it began, in milliseconds; null if the page came too late. */
+  /** When it began, in milliseconds; null if the page was opened later. */
   since: number | null;
 }
 
-/** More requests than anybody queues; older ones are forgotten, as their answers may be lost. */
+/** Maximum number of remembered requests; older ones are forgotten, as their answers may be lost. */
 const MAX_REQUESTS = 1000;
 
 /**
- * Knows which cell runs, whichever page asked for it.
+ * Tracks which cell is running, whichever page runs it.
  *
- * The status of the kernel is no answer: it is that of whatever the kernel handled last, be it
- * on a subshell beside a running cell.
+ * The kernel's status does not show it: it is that of the message that the kernel handled last,
+ * which may be on a subshell while a cell is running.
  */
 export class RunningCell {
-  /** The cell, or null if none runs. */
+  /** The running cell, or null. */
   get value(): Running | null {
     return this._value;
   }
 
-  /** Takes a message of either direction; answers whether the value has changed. */
+  /** Processes a sent or received message; returns whether the value has changed. */
   receive(message: MessageLike, direction: string): boolean {
     const { header, parent_header, content, metadata } = message;
     if (direction === 'send') {

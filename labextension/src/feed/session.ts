@@ -13,21 +13,21 @@ import { Store } from './store';
 const UNREADY: readonly string[] = [...RESTARTED, 'starting', 'terminating'];
 
 /**
- * What the page knows of one kernel: finds out whether nbfn is loaded, and feeds the store.
+ * The page's session with one kernel: detects whether nbfn is loaded, and updates the store.
  *
- * It asks the kernel for nbfn's presence comm when the kernel gets ready and after each cell,
- * for as long as it is not attached. A kernel without nbfn sees only that standard question.
+ * Until it is attached, it asks the kernel for nbfn's presence comm when the kernel gets ready and
+ * after each cell. A kernel without nbfn receives only this standard request.
  *
- * Any message may be lost, in either direction. What does not come is asked for again: everything
- * but the first question by a new comm, whose first message is the whole state.
+ * Any message may be lost, in either direction. Missing answers are requested again, over a new
+ * comm, whose first message is the whole state.
  */
 export class KernelSession {
-  /** Starts to follow the kernel. */
+  /** Starts following the kernel. */
   constructor(kernel: KernelLike) {
     this.kernel = kernel;
     this.store = new Store({
       requestSnapshot: () => this._request({ type: 'request_snapshot' }),
-      look: targets => this._request({ type: 'look', targets })
+      setTargets: targets => this._request({ type: 'look', targets })
     });
     this._attachments = new Attachments(kernel, {
       onMessage: (message, isFirst) => this._receive(message, isFirst),
@@ -47,7 +47,7 @@ export class KernelSession {
         this._ask();
         this._listeners.notify();
       },
-      () => undefined // The kernel went away before it was ready: its status says so.
+      () => undefined // The kernel ended before it was ready, as its status shows.
     );
   }
 
@@ -56,7 +56,7 @@ export class KernelSession {
   /** What the kernel has sent. */
   readonly store: Store;
 
-  /** How things stand, read from the kernel each time. */
+  /** The current status, computed from the kernel's. */
   get status(): SessionStatus {
     const { kernel } = this;
     if (kernel.isDisposed || kernel.status === 'dead') {
@@ -77,7 +77,7 @@ export class KernelSession {
     return { kind: this._isPresent === false ? 'absent' : 'waiting' };
   }
 
-  /** The cell that the kernel runs, or null. */
+  /** The running cell, or null. */
   get running(): Running | null {
     return this._running.value;
   }
@@ -92,19 +92,19 @@ export class KernelSession {
     return this._listeners.add(listener);
   }
 
-  /** Says whether anybody sees the page; the kernel sends nothing while nobody does. */
+  /** Sets whether the page is visible; the kernel sends nothing while it is not. */
   setActive(active: boolean): void {
     if (active !== this._active) {
       this._active = active;
       if (!active) {
         this._attachments.ask({ type: 'watch', active });
       } else if (this.store.state) {
-        this.store.refresh(); // with which patches come again
+        this.store.refresh(); // after the snapshot, the kernel sends patches again
       }
     }
   }
 
-  /** Lets go of the kernel; the comm is closed if the kernel still lives. */
+  /** Stops following the kernel; closes the comm if the kernel still runs. */
   dispose(): void {
     if (this._isDisposed) {
       return;
@@ -137,7 +137,7 @@ export class KernelSession {
 
   private _onConnection(): void {
     if (this.kernel.connectionStatus === 'connected') {
-      // Whatever was sent while the connection was down is lost.
+      // Messages sent while the connection was down are lost.
       if (this.store.state && this._active) {
         this.store.refresh();
       }
@@ -151,7 +151,7 @@ export class KernelSession {
     const before = this.running;
     if (this._running.receive(msg, direction)) {
       if (this.running) {
-        this._hasHeard = false;
+        this._received = false;
       }
       this._listeners.notify();
     }
@@ -161,8 +161,8 @@ export class KernelSession {
     if (isPresence(msg)) {
       this._attach();
     } else if (isCellEnd(msg)) {
-      // The kernel marks the end of each cell, unless its messages do not come through.
-      if (this.store.state && this._active && before?.code != null && !this._hasHeard) {
+      // The kernel sends a mark at the end of each cell; without one, messages were lost.
+      if (this.store.state && this._active && before?.code != null && !this._received) {
         this.store.refresh();
       }
       this._isOutdated = this._isAsked;
@@ -170,13 +170,13 @@ export class KernelSession {
     }
   }
 
-  /** Asks a question about the state, which is asked again in some way if it gets lost. */
-  private _request(question: RequestSnapshot | Look): void {
-    this._attachments.ask(question);
+  /** Requests state; retried if it is not answered. */
+  private _request(request: RequestSnapshot | Look): void {
+    this._attachments.ask(request);
     this._retry.watch();
   }
 
-  /** Whether something does not come that the kernel should send. */
+  /** Whether an answer of the kernel is missing. */
   private get _isWaiting(): boolean {
     if (!this._isReady || this._refused) {
       return false;
@@ -185,10 +185,10 @@ export class KernelSession {
     return this._isAsked || isWaiting || (!state && this._isPresent !== false);
   }
 
-  /** Asks once more for what does not come. */
+  /** Repeats the request whose answer is missing. */
   private _askAgain(): void {
     if (this.kernel.connectionStatus !== 'connected') {
-      return; // It is asked for when the connection is back.
+      return; // Requested when the connection is back.
     }
     this._isAsked = false;
     if (this._isPresent && !this._attachments.isEmpty) {
@@ -220,7 +220,7 @@ export class KernelSession {
           this._listeners.notify();
         }
       },
-      () => undefined // The question was lost.
+      () => undefined // The request was lost; it is retried.
     );
     this._retry.watch();
   }
@@ -240,7 +240,7 @@ export class KernelSession {
   }
 
   private _onClosed(): void {
-    // A refusal stays true after its comm is closed; asking again would change nothing.
+    // A refusal holds after its comm is closed, so nothing is requested again.
     if (!this._refused) {
       this._forget();
       this._isPresent = false;
@@ -250,7 +250,7 @@ export class KernelSession {
   }
 
   private _receive(message: Messages['to_client'], isFirst: boolean): void {
-    this._hasHeard = true;
+    this._received = true;
     const isOther = message.type === 'snapshot' && message.protocol !== PROTOCOL;
     if (message.type === 'refused' || isOther) {
       this._refuse(message);
@@ -283,15 +283,15 @@ export class KernelSession {
   private _active = true;
   private _isDisposed = false;
   private _language: string | null = null;
-  /** Whether nbfn is loaded; null if that is not known. */
+  /** Whether nbfn is loaded; null if unknown. */
   private _isPresent: boolean | null = null;
   private _isAsked = false;
   /** Whether a cell has ended since nbfn's presence was asked for. */
   private _isOutdated = false;
-  /** Counts how often the kernel was lost: what was asked before has no answer any more. */
+  /** Incremented when the kernel restarts: answers to earlier requests are ignored. */
   private _starts = 0;
-  /** Whether anything came over the comm in use since the last cell began. */
-  private _hasHeard = false;
+  /** Whether a message has arrived over the current comm since the last cell began. */
+  private _received = false;
   private _refused: Pick<Refused, 'nbfn' | 'protocol'> | null = null;
   private readonly _attachments: Attachments;
   private readonly _retry: Retry;

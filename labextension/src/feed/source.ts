@@ -1,20 +1,20 @@
 import type { KernelState, Presence } from './store';
 
-/** What a view draws. */
+/** A kernel's state that a view draws, with its changes. */
 export interface Source {
   readonly state: KernelState | null;
   readonly presence: Presence;
   /** Calls the listener after each change, until the returned function is called. */
   subscribe(listener: () => void): () => void;
-  /** Has an outline sent, now and when it changes, until the returned function is called. */
-  look(target: string): () => void;
+  /** Requests an outline, now and after changes, until the returned function is called. */
+  requestOutline(target: string): () => void;
 }
 
-/** Looks at outlines of one source after the other, or of none for a while. */
-export class Looks {
-  /** Looks at an outline until the returned function is called. */
+/** Requests outlines from a source that can be exchanged for another one, or for none. */
+export class OutlineRequests {
+  /** Requests an outline until the returned function is called. */
   readonly add = (target: string): (() => void) => {
-    const one = { target, stop: this._source?.look(target) ?? null };
+    const one = { target, stop: this._source?.requestOutline(target) ?? null };
     this._all.add(one);
     return () => {
       this._all.delete(one);
@@ -22,13 +22,13 @@ export class Looks {
     };
   };
 
-  /** Looks at the same outlines of another source, or of none. */
+  /** Requests the same outlines from another source, or from none. */
   follow(source: Source | null): void {
     if (source !== this._source) {
       this._source = source;
       this._all.forEach(one => {
         one.stop?.();
-        one.stop = source?.look(one.target) ?? null;
+        one.stop = source?.requestOutline(one.target) ?? null;
       });
     }
   }

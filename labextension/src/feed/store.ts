@@ -23,34 +23,34 @@ export interface KernelState extends Tables {
   readonly nbfn: string;
   /** Version of TensorFlow, or null if the kernel has not imported it. */
   readonly tensorflow: string | null;
-  /** How much there is of everything, also of what the tables leave out. */
+  /** Counts of everything, including rows that the tables leave out. */
   readonly totals: Totals;
-  /** The outlines of functions and cells that were looked at, by id; null of what is no more. */
+  /** The requested outlines, by target; null if the function or cell no longer exists. */
   readonly pages: ReadonlyMap<string, Page | null>;
 }
 
-/** Whether the kernel is alive, not yet known, or ended. */
-export type Presence = 'live' | 'unknown' | 'gone';
+/** Whether the kernel is alive, unknown, or has ended. */
+export type Presence = 'live' | 'unknown' | 'ended';
 
 /** Options of a store. */
 export interface StoreOptions {
-  /** Whether there is a kernel behind what it is given; live by default. */
+  /** Whether a kernel sends the messages; live by default. */
   presence?: Presence;
-  /** Called once when messages were lost; the answer should be a snapshot. */
+  /** Called once when messages were lost; must lead to a snapshot. */
   requestSnapshot?: () => void;
-  /** Called when other outlines are looked at than before, with the ids of all. */
-  look?: (targets: string[]) => void;
+  /** Called when the set of requested outlines has changed, with all targets. */
+  setTargets?: (targets: string[]) => void;
 }
 
 /**
- * The front end's copy of what a kernel knows.
+ * The front end's copy of a kernel's state.
  *
- * Snapshots replace it, patches advance it by one sequence number. A patch after a gap, or of
- * an unknown epoch, is not applied: the store asks for a snapshot instead, once, until one
- * comes.
+ * Snapshots replace it; patches advance it by one sequence number. After a gap, or with an
+ * unknown epoch, a patch is not applied: the store requests a snapshot instead, once, until it
+ * arrives.
  */
 export class Store {
-  /** Fixed: a store whose kernel has ended is replaced. */
+  /** Constant: a store whose kernel has ended is replaced. */
   readonly presence: Presence;
 
   /** Creates an empty store. */
@@ -64,11 +64,13 @@ export class Store {
     return this._state;
   }
 
-  /** Whether something was asked for that has not come: a snapshot, or an outline. */
+  /** Whether a requested snapshot or outline has not arrived. */
   get isWaiting(): boolean {
-    // A kernel that has sent nothing yet, because nbfn is not loaded, knows no outlines.
+    // Before the first snapshot, nbfn may not be loaded, and no outline can arrive.
     const isMissing = (id: string) => !this._current.has(id);
-    return this._awaiting || (!!this._state && [...this._looks.keys()].some(isMissing));
+    return (
+      this._awaiting || (!!this._state && [...this._requested.keys()].some(isMissing))
+    );
   }
 
   /** Calls the listener after each change, until the returned function is called. */
@@ -76,31 +78,31 @@ export class Store {
     return this._listeners.add(listener);
   }
 
-  /** Has an outline sent, now and when it changes, until the returned function is called. */
-  look(target: string): () => void {
-    const number = this._looks.get(target) ?? 0;
-    this._looks.set(target, number + 1);
+  /** Requests an outline, now and after changes, until the returned function is called. */
+  requestOutline(target: string): () => void {
+    const number = this._requested.get(target) ?? 0;
+    this._requested.set(target, number + 1);
     if (number === 0) {
-      this._tellLooks();
+      this._sendTargets();
     }
-    let isOver = false;
+    let isReleased = false;
     return () => {
-      const left = (this._looks.get(target) ?? 0) - 1;
-      if (isOver) {
+      const left = (this._requested.get(target) ?? 0) - 1;
+      if (isReleased) {
         return;
       }
-      isOver = true;
+      isReleased = true;
       if (left > 0) {
-        this._looks.set(target, left);
+        this._requested.set(target, left);
       } else {
-        this._looks.delete(target);
+        this._requested.delete(target);
         this._current.delete(target);
-        this._tellLooks();
+        this._sendTargets();
       }
     };
   }
 
-  /** Applies a message of the kernel, if it is the one that comes next. */
+  /** Applies a message of the kernel if it is the next one. */
   receive(message: Snapshot | Patch | Pages | Mark): void {
     switch (message.type) {
       case 'snapshot':
@@ -121,7 +123,7 @@ export class Store {
     }
   }
 
-  /** Asks for a snapshot, as messages may have been lost; once, until one comes. */
+  /** Requests a snapshot because messages may have been lost; once, until it arrives. */
   refresh(): void {
     if (!this._awaiting) {
       this._awaiting = true;
@@ -155,30 +157,30 @@ export class Store {
       tensorflow: snapshot.tensorflow ?? null,
       ...patchedTables({}, snapshot.state)
     });
-    // Over another comm, the kernel does not know yet what is looked at.
+    // Over another comm, the kernel does not know the requested outlines yet.
     if (this.isWaiting) {
-      this._tellLooks();
+      this._sendTargets();
     }
   }
 
-  /** The outlines with some that have come. */
+  /** The outlines, updated with those that have arrived. */
   private _withPages(
     pages: Record<string, Page | null> | undefined,
     old: KernelState['pages'] = this._state?.pages ?? new Map<string, Page | null>()
   ): KernelState['pages'] {
-    const come = Object.entries(pages ?? {});
-    come.forEach(([id]) => this._current.add(id));
-    return come.length === 0 ? old : new Map([...old, ...come]);
+    const arrived = Object.entries(pages ?? {});
+    arrived.forEach(([id]) => this._current.add(id));
+    return arrived.length === 0 ? old : new Map([...old, ...arrived]);
   }
 
-  /** Sends the visible targets, at most once per microtask. */
-  private _tellLooks(): void {
-    if (!this._isTelling) {
-      this._isTelling = true;
+  /** Reports the requested targets, at most once per microtask. */
+  private _sendTargets(): void {
+    if (!this._isScheduled) {
+      this._isScheduled = true;
       queueMicrotask(() => {
-        this._isTelling = false;
+        this._isScheduled = false;
         if (this._state) {
-          this._options.look?.([...this._looks.keys()]);
+          this._options.setTargets?.([...this._requested.keys()]);
         }
       });
     }
@@ -212,10 +214,10 @@ export class Store {
   private _state: KernelState | null = null;
   private _awaiting = false;
   private readonly _listeners = new Listeners();
-  private _isTelling = false;
-  /** How often each outline is looked at. */
-  private readonly _looks = new Map<string, number>();
-  /** Those that have come since. */
+  private _isScheduled = false;
+  /** Number of requests of each outline. */
+  private readonly _requested = new Map<string, number>();
+  /** The requested outlines that have arrived. */
   private readonly _current = new Set<string>();
   private readonly _options: StoreOptions;
 }
@@ -237,7 +239,7 @@ function patchedTables(
   };
 }
 
-/** A table with the rows put and then taken out; the same table if nothing is to do. */
+/** Returns a table with rows added and then removed; the same table if there are none. */
 function patched<T>(
   table: ReadonlyMap<string, T> = new Map<string, T>(),
   put: Record<string, T> = {},

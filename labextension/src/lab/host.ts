@@ -1,6 +1,6 @@
 import type { Host } from '../views';
 
-/** What JupyterLab has for views. */
+/** JupyterLab as a host of views. */
 export const HOST: Host = {
   loadPictures: () => import('../pictures'),
   hasCells: true

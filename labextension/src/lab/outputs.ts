@@ -2,7 +2,7 @@ import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { Message } from '@lumino/messaging';
 import { Widget } from '@lumino/widgets';
-import { Kept } from '../feed/kept';
+import { SavedSource } from '../feed/savedSource';
 import type { GraphRecord, Page, SavedView } from '../protocol';
 import { PROTOCOL } from '../protocol';
 import type { Mounted, ViewChoice } from '../views';
@@ -12,19 +12,19 @@ import type { KernelDocument, SessionTracker } from './tracker';
 /** The MIME type of nbfn's views in outputs, as `nbfn.protocol` names it. */
 export const MIME_TYPE = 'application/vnd.nbfn.view+json';
 
-/** Before the widget, which cannot be drawn without its kernel. */
+/** Precedes the widget, which cannot be drawn without its kernel. */
 export const RANK = -20;
 
-/** What the outputs of nbfn need. */
+/** Options of nbfn's outputs. */
 interface OutputOptions {
   tracker: SessionTracker;
   trans: TranslationBundle;
 }
 
-/** Draws nbfn's outputs with the panel's views: live while their kernel lives, as last known afterwards. */
+/** Draws nbfn's outputs with the panel's views: live while their kernel runs, then the last known state. */
 export function outputFactory(options: OutputOptions): IRenderMime.IRendererFactory {
   return {
-    safe: true, // Whatever comes from user code is drawn as text.
+    safe: true, // Text from user code is never drawn as HTML.
     mimeTypes: [MIME_TYPE],
     createRenderer: () => new OutputView(options)
   };
@@ -32,7 +32,7 @@ export function outputFactory(options: OutputOptions): IRenderMime.IRendererFact
 
 /** One output of nbfn. */
 class OutputView extends Widget implements IRenderMime.IRenderer {
-  /** Makes an output that shows nothing yet. */
+  /** Creates an empty output. */
   constructor({ tracker, trans }: OutputOptions) {
     super();
     this._tracker = tracker;
@@ -45,7 +45,7 @@ class OutputView extends Widget implements IRenderMime.IRenderer {
     this._observer.observe(this.node);
   }
 
-  /** Draws the model of an output, or a newer one of the same. */
+  /** Draws the model of an output, or an update of it. */
   async renderModel(model: IRenderMime.IMimeModel): Promise<void> {
     const data: unknown = model.data[MIME_TYPE];
     const choice = isSavedView(data) ? choiceOf(data) : null;
@@ -54,22 +54,22 @@ class OutputView extends Widget implements IRenderMime.IRenderer {
       return;
     }
     this._choice = choice;
-    if (this._kept) {
-      this._kept.keep(data);
+    if (this._source) {
+      this._source.update(data);
       this._mounted?.choose(choice);
     } else {
-      this._kept = new Kept(data);
+      this._source = new SavedSource(data);
       this._follow();
     }
     const { mount } = await import('../views');
     if (this.isDisposed || this._mounted) {
       return;
     }
-    this._mounted = mount(this.node, this._kept, this._choice, HOST);
+    this._mounted = mount(this.node, this._source, this._choice, HOST);
     this._mounted.setActive(this._isSeen);
   }
 
-  /** Lets go of the kernel and of the view. */
+  /** Stops following the kernel, and removes the view. */
   override dispose(): void {
     if (this.isDisposed) {
       return;
@@ -77,7 +77,7 @@ class OutputView extends Widget implements IRenderMime.IRenderer {
     this._observer.disconnect();
     this._leave();
     this._mounted?.dispose();
-    this._kept?.dispose();
+    this._source?.dispose();
     super.dispose();
   }
 
@@ -101,10 +101,10 @@ class OutputView extends Widget implements IRenderMime.IRenderer {
 
   private _follow(): void {
     const kernel = this._document?.sessionContext.session?.kernel;
-    this._kept?.follow(kernel ? this._tracker.sessionOf(kernel) : null);
+    this._source?.follow(kernel ? this._tracker.sessionOf(kernel) : null);
   }
 
-  /** What another version of nbfn has written is shown as its text. */
+  /** Shows the text of an output that another version of nbfn has written. */
   private _showText(text: unknown): void {
     const pre = document.createElement('pre');
     pre.textContent = typeof text === 'string' ? text : '';
@@ -120,13 +120,13 @@ class OutputView extends Widget implements IRenderMime.IRenderer {
   private readonly _trans: TranslationBundle;
   private readonly _observer: IntersectionObserver;
   private _document: KernelDocument | null = null;
-  private _kept: Kept | null = null;
+  private _source: SavedSource | null = null;
   private _choice: ViewChoice | null = null;
   private _mounted: Mounted | null = null;
   private _isSeen = true;
 }
 
-/** Which view an entry asks for; null if what it needs is not there. */
+/** The view of an entry; null if its data are missing. */
 function choiceOf({ view, target, page, graph }: SavedView): ViewChoice | null {
   switch (view) {
     case 'session':
@@ -148,7 +148,7 @@ function isGraph(graph: SavedView['graph']): graph is GraphRecord {
   return [graph?.texts, graph?.places, graph?.parts].every(Array.isArray);
 }
 
-/** Whether an entry can be read; anything may stand in a notebook. */
+/** Whether an entry can be read; a notebook may contain anything. */
 function isSavedView(value: unknown): value is SavedView {
   const { view, snapshot } = (value ?? {}) as Partial<SavedView>;
   return (

@@ -6,20 +6,20 @@ import type { SessionTracker } from './tracker';
 
 const DEFAULTS = { openWhenLoaded: false, markLines: true, showBadges: true };
 
-/** The user's settings, or the defaults before they are loaded or if they cannot be. */
+/** The user's settings; the defaults until they are loaded, or if loading fails. */
 export class Preferences {
   /** Emitted when a setting may have changed. */
   get changed(): ISignal<this, void> {
     return this._changed;
   }
 
-  /** What the user wants of one setting. */
-  wants(name: keyof typeof DEFAULTS): boolean {
+  /** The value of a setting. */
+  get(name: keyof typeof DEFAULTS): boolean {
     const value = this._settings?.get(name).composite;
     return typeof value === 'boolean' ? value : DEFAULTS[name];
   }
 
-  /** Takes the settings when they are loaded, and each time they change. */
+  /** Uses the settings once they are loaded, and whenever they change. */
   async follow(loading: Promise<ISettingRegistry.ISettings>): Promise<void> {
     try {
       this._settings = await loading;
@@ -35,7 +35,7 @@ export class Preferences {
   private _settings: ISettingRegistry.ISettings | null = null;
 }
 
-/** Opens the panel when a kernel loads nbfn, for as long as the setting says so. */
+/** Opens the panel when a kernel loads nbfn, if the setting is on. */
 export function openWhenLoaded(
   preferences: Preferences,
   tracker: SessionTracker,
@@ -43,7 +43,7 @@ export function openWhenLoaded(
 ): void {
   const seen = new WeakSet<KernelSession>();
   preferences.changed.connect(() => {
-    if (preferences.wants('openWhenLoaded')) {
+    if (preferences.get('openWhenLoaded')) {
       tracker.start();
     }
   });
@@ -53,7 +53,7 @@ export function openWhenLoaded(
     }
     if (!seen.has(situation.session)) {
       seen.add(situation.session);
-      if (preferences.wants('openWhenLoaded')) {
+      if (preferences.get('openWhenLoaded')) {
         open();
       }
     }

@@ -5,7 +5,7 @@ import { PROTOCOL } from '../protocol';
 /** The line that loads nbfn. */
 export const LOAD = '%load_ext nbfn';
 
-/** What the panel is about: no document, a document without a living kernel, or a kernel. */
+/** What the panel shows: no document, a document without a running kernel, or a kernel's session. */
 export type Situation =
   | { kind: 'no-document' }
   | { kind: 'no-kernel' }
@@ -13,16 +13,16 @@ export type Situation =
   | { kind: 'dead' }
   | { kind: 'session'; session: KernelSession };
 
-/** What stands in place of the view. */
+/** The text in place of the view, with its remedy. */
 export interface Notice {
   text: string;
-  /** What the user can do about it with one click. */
+  /** The action of the button, if any. */
   action?: 'load' | 'upgrade';
   /** The command to run. */
   code?: string;
 }
 
-/** What stands in place of the view, or null if there is something to view. */
+/** Returns the notice in place of the view; null if the view can be shown. */
 export function noticeOf(
   situation: Situation,
   trans: TranslationBundle

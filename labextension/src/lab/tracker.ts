@@ -6,7 +6,7 @@ import { KernelSession } from '../feed/session';
 import { KernelLink } from './kernels/link';
 import type { Situation } from './situation';
 
-/** A notebook or a console: something with a kernel. */
+/** A document with a kernel: a notebook or a console. */
 export interface KernelDocument {
   readonly isDisposed: boolean;
   readonly id: string;
@@ -18,7 +18,7 @@ export interface KernelDocument {
   readonly sessionContext: ISessionContext;
 }
 
-/** The documents of one kind: `INotebookTracker` and `IConsoleTracker` have this shape. */
+/** The documents of one kind; the common interface of `INotebookTracker` and `IConsoleTracker`. */
 interface Documents {
   readonly currentWidget: KernelDocument | null;
   readonly currentChanged: ISignal<unknown, unknown>;
@@ -34,12 +34,13 @@ interface SessionTrackerOptions {
 }
 
 /**
- * Follows the document that the user works in, and holds one session for each kernel it met.
+ * Follows the active document, and holds one session for each kernel.
  *
- * Sessions are kept by kernel id: two notebooks may share a kernel, and one may change its own.
+ * Sessions are stored by kernel id: notebooks may share a kernel, and a notebook may change its
+ * kernel.
  */
 export class SessionTracker {
-  /** Makes a tracker that follows nothing until it is started. */
+  /** Creates a tracker that follows nothing until `start`. */
   constructor(options: SessionTrackerOptions) {
     this._documents = options.documents;
     document.addEventListener('visibilitychange', () => {
@@ -57,12 +58,12 @@ export class SessionTracker {
     return this._changed;
   }
 
-  /** The document that the user works in, or null. */
+  /** The active document, or null. */
   get document(): KernelDocument | null {
     return this._started ? this._document : this._first();
   }
 
-  /** State of the current document's kernel. */
+  /** The situation of the active document. */
   get situation(): Situation {
     const context = this._context;
     if (!context) {
@@ -78,7 +79,7 @@ export class SessionTracker {
     return { kind: STARTING.includes(status) ? 'starting' : 'no-kernel' };
   }
 
-  /** Starts to follow; until then no kernel is asked anything. */
+  /** Starts following; before, no request is sent to any kernel. */
   start(): void {
     if (this._started) {
       return;
@@ -90,7 +91,7 @@ export class SessionTracker {
     this._follow(this._first());
   }
 
-  /** Follows a document, if it is one of those that are tracked. */
+  /** Follows a document if it is tracked. */
   activate(widget: unknown): void {
     const document = this._all().find(one => one === widget);
     if (document) {
@@ -101,7 +102,7 @@ export class SessionTracker {
     }
   }
 
-  /** All documents of the page that have a kernel, the one that is followed first. */
+  /** All documents of the page that have a kernel; the followed one comes first. */
   get all(): readonly KernelDocument[] {
     const all = this._all();
     return all.sort(
@@ -124,7 +125,7 @@ export class SessionTracker {
   private _onCurrentChanged(): void {
     const chosen = this._activated;
     if (chosen && !chosen.isDisposed && chosen === this._document) {
-      return; // Another kind of document has a new current one, behind the one in use.
+      return; // The current document of another kind has changed, behind the active one.
     }
     const alive = this._documents.flatMap(documents => documents.currentWidget ?? []);
     // Closing the last notebook leaves the console, if there is one.
@@ -191,7 +192,7 @@ export class SessionTracker {
     return session;
   }
 
-  /** Goes on with another connection to the same kernel when one is closed. */
+  /** Switches to another connection to the same kernel when one is closed. */
   private _noteConnection(connection: Kernel.IKernelConnection): void {
     if (this._connections.has(connection)) {
       return;
@@ -231,7 +232,7 @@ export class SessionTracker {
 
   private readonly _documents: readonly Documents[];
   private readonly _sessions = new Map<string, KernelSession>();
-  /** By kernel, also without a document: one that is opened again uses the same subshell. */
+  /** By kernel id; kept without a document, so that one opened again uses the same subshell. */
   private readonly _links = new Map<string, KernelLink>();
   private readonly _connections = new WeakSet<Kernel.IKernelConnection>();
   private readonly _changed = new Signal<this, void>(this);

@@ -7,7 +7,7 @@ import { GraphPicture } from './graph/graphPicture';
 import type { TimelineData } from './timeline/blocks';
 import { TimelinePicture } from './timeline/timeline';
 
-/** What each picture shows, by the picture's name. */
+/** The data of each picture, by the picture's name. */
 export interface PictureData {
   diagram: DiagramProps;
   graph: GraphPictureProps;
@@ -17,7 +17,7 @@ export interface PictureData {
 /** The name of a picture. */
 export type PictureName = keyof PictureData;
 
-/** The pictures as a bundle of their own, which is loaded when the first is looked at. */
+/** The pictures, a separate bundle that is loaded with the first picture. */
 export interface Pictures {
   /** Draws a picture in an element, or draws it again with newer data. */
   draw<Name extends PictureName>(
@@ -25,7 +25,7 @@ export interface Pictures {
     name: Name,
     data: PictureData[Name]
   ): void;
-  /** Takes a picture off the page. */
+  /** Removes a picture from the page. */
   clear(element: HTMLElement): void;
 }
 

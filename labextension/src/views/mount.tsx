@@ -1,7 +1,7 @@
 import type { VNode } from 'preact';
 import { render } from 'preact';
 import type { Source } from '../feed/source';
-import { Looks } from '../feed/source';
+import { OutlineRequests } from '../feed/source';
 import type { KernelState } from '../feed/store';
 import type { GraphRecord, Page } from '../protocol';
 import { GraphView } from './outlines/graphView';
@@ -9,7 +9,7 @@ import { OutlineView } from './outlines/outlineView';
 import { PageView } from './outlines/pageView';
 import type { LoadPictures } from './outlines/picture';
 import { PicturesContext } from './outlines/picture';
-import { Gone, SurroundingsContext } from './parts/presence';
+import { KernelEnded, SurroundingsContext } from './parts/presence';
 import { SessionView } from './sessionView';
 
 /** Which view to show: one function, one cell, the whole session, a result's page, or a graph. */
@@ -19,24 +19,24 @@ export type ViewChoice =
   | { view: 'page'; page: Page; graph?: GraphRecord }
   | { view: 'graph'; graph: GraphRecord };
 
-/** Views of what does not change any more, with or without a kernel. */
+/** Views of results, which do not change, with or without a kernel. */
 const RESULTS: ReadonlySet<ViewChoice['view']> = new Set(['page', 'graph']);
 
 /** A view on the page. */
 export interface Mounted {
   /** Shows another view. */
   choose(choice: ViewChoice): void;
-  /** Whether to follow the source; a view that nobody sees waits until it is seen. */
+  /** Sets whether to draw changes of the source; an invisible view waits until it is visible. */
   setActive(active: boolean): void;
-  /** Takes the view off the page and lets go of the source. */
+  /** Removes the view from the page, and stops following the source. */
   dispose(): void;
 }
 
-/** What a host has. */
+/** The features of a host. */
 export interface Host {
-  /** Loads the bundle of the pictures when the first is looked at. */
+  /** Loads the bundle of the pictures, when the first one is drawn. */
   loadPictures: LoadPictures;
-  /** Whether it has cells that it can go to, and can insert some. */
+  /** Whether it can show and insert cells. */
   hasCells: boolean;
 }
 
@@ -56,18 +56,18 @@ export function mount(
     dirty = false;
     const { state, presence } = source;
     render(
-      <SurroundingsContext.Provider value={{ presence, hasCells, look }}>
+      <SurroundingsContext.Provider value={{ presence, hasCells, requestOutline }}>
         <PicturesContext.Provider value={loadPictures}>
-          {presence === 'gone' && !RESULTS.has(choice.view) && <Gone />}
+          {presence === 'ended' && !RESULTS.has(choice.view) && <KernelEnded />}
           {drawn(state)}
         </PicturesContext.Provider>
       </SurroundingsContext.Provider>,
       element
     );
   };
-  const looks = new Looks();
-  looks.follow(source);
-  const look = looks.add;
+  const requests = new OutlineRequests();
+  requests.follow(source);
+  const requestOutline = requests.add;
   const drawn = (state: KernelState | null): VNode => {
     switch (choice.view) {
       case 'function':
@@ -102,7 +102,7 @@ export function mount(
     },
     setActive(next) {
       active = next;
-      looks.follow(active ? source : null);
+      requests.follow(active ? source : null);
       if (!active) {
         cancelAnimationFrame(frame);
         frame = 0;

@@ -4,7 +4,7 @@ import type { Totals } from '../protocol';
 import { MEANINGS } from '../protocol';
 import { trans } from '../words';
 import { CellList, FunctionList, ModelList } from './lists/lists';
-import { Question } from './lists/question';
+import { RunCellLink } from './lists/runCellLink';
 import { OutlineDetails } from './outlines/outlineView';
 import { WorkList } from './outlines/workList';
 import { integer } from './parts/format';
@@ -44,14 +44,14 @@ function Session({ state }: { state: KernelState }): VNode {
           <>
             <FunctionList state={state} />
             {state.functions.size > 0 && (
-              <Question
+              <RunCellLink
                 code={'import nbfn\nnbfn.session().dependencies'}
                 title={trans.__(
                   'Run a cell that shows what depends on what, and what to run again'
                 )}
               >
                 {trans.__('what is stale')}
-              </Question>
+              </RunCellLink>
             )}
           </>
         )}
@@ -96,14 +96,14 @@ function Session({ state }: { state: KernelState }): VNode {
           <>
             <OutlineDetails state={state} target="devices" />
             {state.devices.size > 0 && (
-              <Question
+              <RunCellLink
                 code={'import nbfn\nnbfn.session().placement'}
                 title={trans.__(
                   'Run a cell that shows what each device holds and has run, and what was copied'
                 )}
               >
                 {trans.__('what they hold and have run')}
-              </Question>
+              </RunCellLink>
             )}
           </>
         )}
@@ -119,7 +119,7 @@ function Session({ state }: { state: KernelState }): VNode {
 /** Properties of a part of the session. */
 interface PartProps extends Omit<SectionProps, 'class' | 'hint'> {
   totals: Totals;
-  /** The total that its title says, and on hover what that is. */
+  /** The total in its title, whose definition is shown on hover. */
   counted: keyof Totals;
 }
 

@@ -6,7 +6,7 @@ import { trans } from '../words';
 import { counts, duration } from './parts/format';
 import { Picture } from './outlines/picture';
 
-/** What ran when, and where the time went; in words until the picture is there. */
+/** The timeline of the runs; a sentence until the picture is loaded. */
 export function Timeline({ state }: { state: KernelState }): VNode {
   const { runs, functions, traces, retraces, totals } = state;
   const data = useMemo(

@@ -153,9 +153,13 @@ describe('Store', () => {
 
   it('asks for an outline once, and again over another comm, until nobody looks', async () => {
     const look = vi.fn();
-    const store = new Store({ look });
+    const store = new Store({ setTargets: look });
     store.receive(snapshot({ functions: table(fn()) }));
-    const stops = [store.look('f1'), store.look('f1'), store.look('f2')];
+    const stops = [
+      store.requestOutline('f1'),
+      store.requestOutline('f1'),
+      store.requestOutline('f2')
+    ];
     await Promise.resolve();
     expect(look.mock.calls).toEqual([[['f1', 'f2']]]);
     expect(store.isWaiting).toBe(true);
@@ -176,7 +180,7 @@ describe('Store', () => {
 
   it('waits for no outline of a kernel that has told nothing', () => {
     const store = new Store({});
-    store.look('f1');
+    store.requestOutline('f1');
     expect(store.isWaiting).toBe(false);
     store.receive(snapshot({ functions: table(fn()) }));
     expect(store.isWaiting).toBe(true);

@@ -143,7 +143,7 @@ describe('what is looked at', () => {
     const { element, mounted } = page(
       snapshot({ functions: table(fn()) }),
       { view: 'session' },
-      { look }
+      { setTargets: look }
     );
     await drawn();
     const others = look.mock.lastCall?.[0] ?? [];

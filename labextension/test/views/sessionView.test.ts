@@ -87,7 +87,7 @@ describe('SessionView', () => {
       retraces: outline({ title: RETRACES, facts: ['9 ms to trace'] }),
       devices: outline({ status: null, facts: [], summary: null })
     };
-    const { element } = sessionPage(retraced(), { pages }, { look });
+    const { element } = sessionPage(retraced(), { pages }, { setTargets: look });
     await drawn();
     expect(look).toHaveBeenLastCalledWith(['totals', 'retraces']);
     const retraces = section(element, 'Retraces');
@@ -128,7 +128,7 @@ describe('SessionView', () => {
   it('has the values of variables, which are read while they are open', async () => {
     const look = vi.fn();
     const totals = { variables: 1 };
-    const { element } = sessionPage({}, { totals }, { look });
+    const { element } = sessionPage({}, { totals }, { setTargets: look });
     const row = one(await opened(element, 'Variables'), '.nbfn-PageTable');
     await drawn();
     expect(look).toHaveBeenLastCalledWith(['totals', 'variables']);

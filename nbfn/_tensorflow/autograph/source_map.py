@@ -44,7 +44,7 @@ def call_as_here(fn: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -
 
 
 class Conversion:
-    """Remembers whether AutoGraph converts code at the place of creation.
+    """Stores whether AutoGraph converts code at the place of creation.
 
     If the internals are missing, functions are called without conversion.
     """

@@ -54,7 +54,7 @@ def called(nodes: Iterable[Any]) -> Iterator[str]:
                 yield from (each.name for each in (value.func, *value.list.func) if each.name)
 
 
-def reached(nodes: Sequence[Any], library: Any) -> dict[str, Any]:
+def reachable_functions(nodes: Sequence[Any], library: Any) -> dict[str, Any]:
     """Returns the functions of a library that nodes call, directly or indirectly, by name."""
     functions = {each.signature.name: each for each in library.function}
     found: dict[str, Any] = {}
@@ -82,7 +82,7 @@ def changing_resource_operations(graph: Any) -> list[str]:
     return sorted(op for op in _operation_types(graph) if op.startswith(_CHANGING))
 
 
-LOOKS = "nbfn_looks"
+CALLBACK = "nbfn_callback"
 """Part of the names of operations that only inspect values."""
 _OUTSIDE = ("PyFunc", "EagerPyFunc", "Print", "WriteFile", "Save")
 
@@ -93,7 +93,7 @@ def operations_outside(graph: Any) -> list[str]:
     Those of nbfn's inspections are omitted.
     """
     nodes = all_nodes(graph.as_graph_def())
-    return sorted({n.op for n in nodes if n.op.startswith(_OUTSIDE) and LOOKS not in n.name})
+    return sorted({n.op for n in nodes if n.op.startswith(_OUTSIDE) and CALLBACK not in n.name})
 
 
 def assigns(graph: Any) -> bool:
@@ -132,7 +132,7 @@ def has_boolean_conditions(graph: Any) -> bool:
     )
 
 
-def drawn_in(graph: Any, code: CodeType) -> int | None:
+def line_of_random_draw(graph: Any, code: CodeType) -> int | None:
     """Returns the line of a function at which a graph draws from hidden state directly.
 
     Args:
@@ -154,7 +154,7 @@ def drawn_in(graph: Any, code: CodeType) -> int | None:
     return None
 
 
-def line_in(op: Any, code: CodeType) -> int | None:
+def line_within(op: Any, code: CodeType) -> int | None:
     """Returns the line of code from which an operation comes; None if from elsewhere."""
     here = code.co_filename, code.co_name
     lines = [each.lineno for each in op.traceback or () if (each.filename, each.name) == here]

@@ -75,7 +75,7 @@ def unused_operations(results: Iterable[Any]) -> list[Any]:
     ]
 
 
-def passed_on(tensor: Any) -> Any:
+def skip_identities(tensor: Any) -> Any:
     """Follows ``Identity`` operations from a tensor to their input."""
     while not hasattr(tensor, "numpy") and tensor.op.type == "Identity":
         tensor = tensor.op.inputs[0]

@@ -15,7 +15,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn._tensorflow.graphs.captures import (
-    LOOKS,
+    CALLBACK,
     called,
     is_write,
     stateful_random_operations,
@@ -83,8 +83,8 @@ def keep_order(graph: Any) -> None:
     """
     if not hasattr(tf.Operation, "_add_control_inputs"):
         return
-    # Looks are ordered by `Looks`.
-    operations = [each for each in graph.get_operations() if LOOKS not in each.name]
+    # Callbacks are ordered by `OrderedCallbacks`.
+    operations = [each for each in graph.get_operations() if CALLBACK not in each.name]
     if not any(_writes(op.type) for op in operations):
         return
     if any(op.type in _LOOPS for op in operations):
@@ -167,19 +167,19 @@ def _needed(op: Any) -> list[Any]:
     return list(found.values())
 
 
-def look_at(look: Callable[..., Any], tensors: list[Any], before: Any = None) -> Any:
+def add_callback(callback: Callable[..., Any], tensors: list[Any], before: Any = None) -> Any:
     """Calls a Python function with the values of tensors each time that a graph runs.
 
     Args:
-        look: Called with an array for each tensor; returns False.
+        callback: Called with an array for each tensor; returns False.
         tensors: The tensors to pass.
-        before: An operation that must run after the look, or None.
+        before: An operation that must run after the callback, or None.
 
     Returns:
-        The operation that calls `look`.
+        The operation that calls `callback`.
     """
     with tf.device("CPU:0"):
-        made = tf.numpy_function(look, tensors, tf.bool, name=LOOKS).op
+        made = tf.numpy_function(callback, tensors, tf.bool, name=CALLBACK).op
     manager: Any = getattr(made.graph, "experimental_acd_manager", None)
     if hasattr(manager, "run_independently"):
         # Otherwise it depends on earlier stateful operations, such as `before` itself.
@@ -189,11 +189,11 @@ def look_at(look: Callable[..., Any], tensors: list[Any], before: Any = None) ->
     return made
 
 
-class Looks:
-    """Inspects values in graphs that are being built, in program order.
+class OrderedCallbacks:
+    """Adds callbacks to graphs that are being built, which run in program order.
 
-    Writes, and calls that may write, depend on earlier looks, so a look that raises prevents later
-    writes.
+    Writes, and calls that may write, depend on earlier callbacks, so a callback that raises
+    prevents later writes.
     """
 
     def __init__(self) -> None:
@@ -204,16 +204,16 @@ class Looks:
         name = self._last.get(graph)
         return [] if name is None else [graph.get_operation_by_name(name)]
 
-    def look_at(self, look: Callable[..., Any], tensors: list[Any]) -> Any:
-        """Like the function `look_at`, but after earlier looks."""
+    def add(self, callback: Callable[..., Any], tensors: list[Any]) -> Any:
+        """Adds a callback, as `add_callback`; it runs after earlier ones."""
         graph: Any = tf.compat.v1.get_default_graph()
         with tf.control_dependencies(self._before(graph)):
-            made = look_at(look, tensors)
+            made = add_callback(callback, tensors)
         self._last[graph] = made.name
         return made
 
-    def made(self, op: Any) -> None:
-        """Makes a new operation depend on earlier looks if it writes."""
+    def order(self, op: Any) -> None:
+        """Makes a new operation depend on earlier callbacks if it writes."""
         if not (_writes(op.type) and hasattr(op, "_add_control_inputs")):
             return
         op._add_control_inputs(self._before(op.graph))

@@ -26,7 +26,7 @@ Place = tuple[str, int]
 _ResourceVariable: Any = getattr(_resource_variables, "BaseResourceVariable", object)
 
 
-def whole_of(variable: Any) -> Any:
+def distributed_variable(variable: Any) -> Any:
     """Returns the variable on all replicas of which this is one's part; else the variable."""
     handle = getattr(variable, "handle", None)
     container = getattr(handle, "_distributed_container", None)  # a weak reference (2.21)
@@ -113,19 +113,19 @@ It is ``ResourceHandle::ANONYMOUS_NAME`` in TensorFlow's ``resource_handle.h`` (
 """
 
 
-def user_line() -> tuple[str, int] | None:
+def current_user_line() -> tuple[str, int] | None:
     """Returns file and line of the running user code, also if AutoGraph has converted it."""
     stack = _tf_stack.extract_stack() if _tf_stack is not None else traceback.extract_stack()
     return next((place for place in _places(stack) if _is_users(place)), None)
 
 
-def users_line(op: Any) -> int | None:
+def line_of_operation(op: Any) -> int | None:
     """Returns the line of user code that made an operation; None if unknown."""
     found = next((place for place in _places(op.traceback) if _is_users(place)), None)
     return None if found is None else found[1]
 
 
-def made_by(op: Any) -> tuple[tuple[Place, ...], tuple[Place, ...]]:
+def user_lines_of(op: Any) -> tuple[tuple[Place, ...], tuple[Place, ...]]:
     """Returns the lines of user code that led to an operation, and all lines; innermost first."""
     places = tuple(_places(op.traceback))
     return tuple(filter(_is_users, places)), places

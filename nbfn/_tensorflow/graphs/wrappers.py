@@ -16,7 +16,7 @@ WRAPPERS: frozenset[type] = frozenset(
 """The wrapper classes, as far as known."""
 
 
-def unwrapped(value: Any) -> Any:
+def unwrap(value: Any) -> Any:
     """Returns the original container of a wrapper; any other value unchanged."""
     # A `ListWrapper` is a list around another one; the others are wrapt proxies (TensorFlow 2.21).
     while type(value) in WRAPPERS:

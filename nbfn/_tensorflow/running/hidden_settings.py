@@ -68,7 +68,7 @@ def eager_random_state() -> Any:
     return numbers.getstate() if hasattr(numbers, "getstate") else None
 
 
-def put_eager_random_state_back(state: Any) -> None:
+def restore_eager_random_state(state: Any) -> None:
     """Restores a state of `eager_random_state`."""
     if state is not None and _context is not None:
         _context.context()._rng.setstate(state)

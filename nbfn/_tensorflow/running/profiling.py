@@ -94,7 +94,7 @@ def _of_trace(trace: Any) -> Iterator[Executed]:
     for event in trace.trace_events:
         lane, name = f"{event.device_id} {event.resource_id}", devices.get(event.device_id, "")
         times = event.timestamp_ps, event.duration_ps
-        yield from _executed(lane, name, event.args.get("long_name", ""), event.args, times)
+        yield from _executions(lane, name, event.args.get("long_name", ""), event.args, times)
 
 
 def _of_space(space: Any) -> Iterator[Executed]:
@@ -111,10 +111,10 @@ def _of_space(space: Any) -> Iterator[Executed]:
                 start = line.timestamp_ns * 1000 + event.offset_ps
                 long_name = about.name if about.display_name else ""
                 times = start, event.duration_ps
-                yield from _executed(f"{plane.id} {line.id}", plane.name, long_name, facts, times)
+                yield from _executions(f"{plane.id} {line.id}", plane.name, long_name, facts, times)
 
 
-def _executed(
+def _executions(
     lane: str, plane: str, long_name: str, facts: Any, times: tuple[int, int]
 ) -> Iterator[Executed]:
     """Yields the execution of an event if it is one: its long name is ``name:type``."""

@@ -163,10 +163,10 @@ class ObservedCache(DryCache):
 
 
 def _without_names(function_type: Any) -> list[Any]:
-    return [(path, _unnamed(node)) for path, node in nodes(function_type)]
+    return [(path, _without_name(node)) for path, node in nodes(function_type)]
 
 
-def _unnamed(node: Any) -> Any:
+def _without_name(node: Any) -> Any:
     if isinstance(node, ContainerNode):
         return node.kind
     if isinstance(node, TensorNode) and isinstance(node.spec, tf.TensorSpec):

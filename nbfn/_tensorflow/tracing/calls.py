@@ -197,7 +197,7 @@ def flat_call(concrete: Any) -> Callable[[list[Any]], Any]:
     external = getattr(concrete, "_captured_inputs", None)
     # A callable is a deferred capture: TensorFlow gets its value at each call.
     if external is None or any(callable(each) for each in external):
-        return _filtered(lambda inputs: call(inputs, concrete.captured_inputs))
+        return _hide_frames(lambda inputs: call(inputs, concrete.captured_inputs))
     captured = concrete.captured_inputs
     direct, recorded = _direct_call(concrete), _recorded_call(concrete)
 
@@ -275,8 +275,9 @@ def _executor(
     name, number, context = inference.name.decode(), len(outputs), inference._bound_context
 
     def execute(inputs: list[Any]) -> Any:
-        # As in `Context.call_function` (TensorFlow 2.21). Options and `_execute.execute` are looked
-        # up at each call: `AsWritten` changes the former, operation callbacks replace the latter.
+        # As in `Context.call_function` (TensorFlow 2.21). Options and `_execute.execute` are
+        # looked up at each call: `WithoutOptimizations` changes the options, and operation
+        # callbacks replace `execute`.
         options = context.function_call_options.as_attrs()
         attributes = tuple(itertools.chain(*options.items()))
         manager = _cancellation.context()
@@ -315,7 +316,7 @@ _HAS_RECORDED_CALL = (
 )
 
 
-def _filtered(call: Callable[..., Any]) -> Callable[..., Any]:
+def _hide_frames(call: Callable[..., Any]) -> Callable[..., Any]:
     return call if _traceback_utils is None else _traceback_utils.filter_traceback(call)
 
 
@@ -323,11 +324,11 @@ def _raise(error: Exception) -> None:
     raise error
 
 
-_raise_filtered = _filtered(_raise)
+_raise_filtered = _hide_frames(_raise)
 """Raises an error without the frames of TensorFlow in its traceback."""
 
 
-class AsWritten:
+class WithoutOptimizations:
     """A context in which functions run without optimisations that change results.
 
     Grappler folds constants, reorders arithmetic and fuses kernels, which changes rounding, and
@@ -343,7 +344,7 @@ class AsWritten:
         context = _context.context()
         before = self._before = context.function_call_options
         known = before.executor_type, before.config_proto_serialized
-        options = _as_written.get(known)
+        options = _unoptimized_options.get(known)
         if options is None:
             config = tf.compat.v1.ConfigProto.FromString(before.config_proto_serialized)
             rewrites = config.graph_options.rewrite_options
@@ -351,7 +352,7 @@ class AsWritten:
             rewrites.constant_folding = rewrites.arithmetic_optimization = off
             rewrites.remapping = rewrites.dependency_optimization = off
             made = type(before)(before.executor_type, config)
-            options = _as_written[known] = made
+            options = _unoptimized_options[known] = made
         context.function_call_options = options
 
     def __exit__(self, *error: object) -> None:
@@ -360,17 +361,17 @@ class AsWritten:
             self._before = None
 
 
-_as_written: dict[tuple[str | None, bytes], Any] = {}
+_unoptimized_options: dict[tuple[str | None, bytes], Any] = {}
 """The options without these optimisations, by those that hold outside."""
 
 
 def _has_call_options() -> bool:
     try:
-        with AsWritten():
+        with WithoutOptimizations():
             return True
     except Exception:
         return False
 
 
-_HAS_CALL_OPTIONS = True  # during the probe, without which `AsWritten` would do nothing
+_HAS_CALL_OPTIONS = True  # during the probe, without which `WithoutOptimizations` would do nothing
 _HAS_CALL_OPTIONS = _has_call_options()

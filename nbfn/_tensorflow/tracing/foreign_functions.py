@@ -84,7 +84,7 @@ def watch_cache(function: Any, watcher: Any) -> bool:
     return True
 
 
-def on_trace(callback: Callable[[Any], None]) -> bool:
+def add_trace_callback(callback: Callable[[Any], None]) -> bool:
     """Registers a callback for each new concrete function, before it is in its cache.
 
     Returns:
@@ -99,8 +99,8 @@ def on_trace(callback: Callable[[Any], None]) -> bool:
     return True
 
 
-def off_trace(callback: Callable[[Any], None]) -> None:
-    """Removes a callback of `on_trace`."""
+def remove_trace_callback(callback: Callable[[Any], None]) -> None:
+    """Removes a callback of `add_trace_callback`."""
     callbacks = getattr(_transform, "CONCRETE_FUNCTION_CALLBACKS", [])
     if callback in callbacks:
         callbacks.remove(callback)

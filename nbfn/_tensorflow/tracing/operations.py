@@ -148,7 +148,7 @@ def _set_traces_aside(function: Any) -> Callable[[], None]:
         each.function_cache = function._function_cache
         each.attributes = {k: v for k, v in (attributes or {}).items() if k != _COMPILED}
 
-    def put_back() -> None:
+    def restore() -> None:
         function._function_cache, function._jit_compile = cache, jit_compile
         function._omit_frequent_tracing_warning = mute
         for each, own, attributes in saved:
@@ -156,7 +156,7 @@ def _set_traces_aside(function: Any) -> Callable[[], None]:
         if first is not None:
             restore_initialization(function, first)
 
-    return put_back
+    return restore
 
 
 _COMPILED = "_XlaMustCompile"

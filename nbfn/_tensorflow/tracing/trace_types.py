@@ -138,15 +138,15 @@ def nodes(function_type: Any) -> Iterator[tuple[str, Node]]:
     """Yields the trace types of a function's parameters and all nested ones, each with its path."""
     for name, found in zip(function_type.parameters, trace_types(function_type), strict=True):
         if found is not None:
-            yield from below(name, unfold(found))
+            yield from walk_nodes(name, unfold(found))
 
 
-def below(path: str, node: Node) -> Iterator[tuple[str, Node]]:
+def walk_nodes(path: str, node: Node) -> Iterator[tuple[str, Node]]:
     """Yields a node and all nested ones, each with its path."""
     yield path, node
     if isinstance(node, ContainerNode):
         for suffix, child in node.children.items():
-            yield from below(path + suffix, child)
+            yield from walk_nodes(path + suffix, child)
 
 
 def objects(function_type: Any) -> Iterator[tuple[str, Any]]:

@@ -31,7 +31,7 @@ CAN_SCOPE = hasattr(Function, "_generate_scoped_tracing_options")
 """Whether TensorFlow wraps the Python function in one that `ScopedFunction` can change."""
 
 _PLAIN = (tf.Tensor, int, float, str)
-"""Common arguments that need no look inside."""
+"""The types of common arguments that contain no others."""
 
 _INITIALIZE = "_initialize_uninitialized_variables"
 
@@ -117,7 +117,7 @@ class ScopedFunction(_Function):  # type: ignore[misc]
         options = super()._generate_tracing_options(fn, scope_type)
         if not hasattr(fn, "__wrapped__"):
             return options
-        # TensorFlow's wrapper calls what stands in its `__wrapped__`: by now the function that
+        # TensorFlow's wrapper calls its `__wrapped__`, which is by now the function that
         # AutoGraph has converted. A decorator of its own would be inspected four times.
         inner = fn.__wrapped__
         # Weak, as in TensorFlow's wrapper: the function keeps the options, and a cycle would keep
@@ -251,7 +251,7 @@ class UnlistedFunction(ScopedFunction):
     """A tf.function for internal use, which is not listed."""
 
 
-def unlisted(function: Any, kind: type) -> Any:
+def untraced_copy(function: Any, kind: type) -> Any:
     """Returns a function of this class with the same Python function and options, untraced."""
     if hasattr(Function, "_clone"):
         made = Function._clone(function, None)

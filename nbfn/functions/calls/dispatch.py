@@ -3,9 +3,9 @@
 Most of the cost of a hit in TensorFlow is Python that binds arguments and builds a key. Here the
 key is computed from cheap attributes of the arguments. It is at least as fine as TensorFlow's, and
 an entry is only made from a result of TensorFlow's own look-up, so the two never disagree. Anything
-unusual (variables, composite tensors, graphs, strategies) has no cheap key and takes TensorFlow's
-way. A NumPy array is keyed as the tensor that TensorFlow converts it to. An object is keyed by
-identity; what the code reads of it is guarded.
+unusual (variables, composite tensors, graphs, strategies) has no cheap key and is looked up by
+TensorFlow. A NumPy array is keyed as the tensor that TensorFlow converts it to. An object is keyed
+by identity; what the code reads of it is guarded.
 """
 
 from __future__ import annotations
@@ -110,8 +110,10 @@ class Dispatch:
             return
         tensors: list[Any] = []
         key = cheap_key(args, kwargs, tensors, state, device)
-        guards, known = function.recorder.guards, entries.get(key)
-        if key is None or (known and (known.objects is None or guards.hold(known.objects))):
+        guards, existing = function.recorder.guards, entries.get(key)
+        if key is None or (
+            existing and (existing.objects is None or guards.hold(existing.objects))
+        ):
             return
         leaves = trace.key.leaves.values()
         identities = {leaf.identity for leaf in leaves if isinstance(leaf, ObjectLeaf)}
@@ -124,7 +126,7 @@ class Dispatch:
                 return
         # Each argument needs a tensor of its own: an array is converted to a new one each time, and
         # if one tensor is passed twice, nothing else shows which argument feeds which input.
-        args, kwargs = tf.nest.map_structure(_copied, (args, kwargs))
+        args, kwargs = tf.nest.map_structure(_copy, (args, kwargs))
         tensors.clear()
         cheap_key(args, kwargs, tensors)
         inputs = _tensorflow.flat_inputs(function, concrete, args, kwargs)
@@ -146,7 +148,7 @@ class Dispatch:
         self.entries = {}
 
 
-def _copied(value: Any) -> Any:
+def _copy(value: Any) -> Any:
     if type(value) is _tensorflow.EagerTensor or type(value) in _ARRAYS:
         return tf.identity(value)
     return value
@@ -174,16 +176,16 @@ def cheap_key(args: Any, kwargs: Any, tensors: list[Any], state: int = 0, device
     """
     key: list[Any] = [len(args), state, device]
     for value in args:
-        if not _read(value, key, tensors):
+        if not _add_to_key(value, key, tensors):
             return None
     for name, value in kwargs.items():
         key.append(name)
-        if not _read(value, key, tensors):
+        if not _add_to_key(value, key, tensors):
             return None
     return tuple(key)
 
 
-def _read(value: Any, key: list[Any], tensors: list[Any]) -> bool:
+def _add_to_key(value: Any, key: list[Any], tensors: list[Any]) -> bool:
     """Appends a value to the key, and its tensors to `tensors`; False if it has no cheap key."""
     kind = type(value)
     if kind is _tensorflow.EagerTensor:
@@ -201,16 +203,16 @@ def _read(value: Any, key: list[Any], tensors: list[Any]) -> bool:
         key.append(float)
         key.append(value or str(value))  # 0.0 and -0.0 are equal, their texts are not
     elif kind in _ARRAYS:
-        return _read(tf.convert_to_tensor(value), key, tensors)
+        return _add_to_key(tf.convert_to_tensor(value), key, tensors)
     elif kind is dict:
         key.append(dict)
         key.append(tuple(map(type, value)))  # 1 and True are equal
         key.append(tuple(value))
-        return _read_all(value.values(), key, tensors)
+        return _add_all_to_key(value.values(), key, tensors)
     elif kind is list or kind is tuple:
         key.append(kind)
         key.append(len(value))
-        return _read_all(value, key, tensors)
+        return _add_all_to_key(value, key, tensors)
     elif kind is _tensorflow.Iterator:  # Keras passes one to each step
         parts = _tensorflow.iterator_parts(value)
         if parts is None:
@@ -224,10 +226,10 @@ def _read(value: Any, key: list[Any], tensors: list[Any]) -> bool:
     return True
 
 
-def _read_all(values: Collection[Any], key: list[Any], tensors: list[Any]) -> bool:
-    known = _tensorflow.tensor_keys(values)
-    if known is not None:
-        key.extend(known)
+def _add_all_to_key(values: Collection[Any], key: list[Any], tensors: list[Any]) -> bool:
+    keys = _tensorflow.tensor_keys(values)
+    if keys is not None:
+        key.extend(keys)
         tensors.extend(values)
         return True
-    return all(_read(value, key, tensors) for value in values)
+    return all(_add_to_key(value, key, tensors) for value in values)

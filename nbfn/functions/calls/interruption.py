@@ -29,7 +29,7 @@ class Interruption:
     _cancellation: _tensorflow.Cancellation | None = None
     _listens = False
     _timer: threading.Timer | None = None
-    _is_late = False
+    _timed_out = False
 
     def may_stop(self, seconds: float | None = None) -> None:
         """Lets an interrupt stop what the call runs from now on.
@@ -40,7 +40,7 @@ class Interruption:
         Args:
             seconds: Time after which it is also stopped, with a TimeoutError; None for no limit.
         """
-        listens = _is_interrupted_as_usual()
+        listens = _python_handles_interrupts()
         if (
             self._cancellation is not None
             or not (listens or seconds is not None)
@@ -54,11 +54,11 @@ class Interruption:
             self._cancellation = cancellation
             cancellation.enter()
         if seconds is not None:
-            self._timer = threading.Timer(seconds, self._stop_late)
+            self._timer = threading.Timer(seconds, self._time_out)
             self._timer.start()
 
-    def _stop_late(self) -> None:
-        self._is_late = True
+    def _time_out(self) -> None:
+        self._timed_out = True
         if self._cancellation is not None:
             self._cancellation.cancel()
 
@@ -82,12 +82,12 @@ class Interruption:
         # The interrupt came while TensorFlow raised the error of the cancelled run, and is lost in
         # that error or chained with it. It is raised again, alone.
         if isinstance(error, Exception | KeyboardInterrupt) and cancellation.is_cancelled:
-            if self._is_late:
+            if self._timed_out:
                 raise TimeoutError("it took too long") from None
             raise KeyboardInterrupt from None
 
 
-def _is_interrupted_as_usual() -> bool:
+def _python_handles_interrupts() -> bool:
     """Returns whether Python's own handler raises an interrupt on this thread."""
     return (
         threading.current_thread() is threading.main_thread()
@@ -98,7 +98,7 @@ def _is_interrupted_as_usual() -> bool:
 @contextmanager
 def uninterrupted() -> Iterator[None]:
     """Defers an interrupt inside the block to its end, for updates that must be whole."""
-    if not _is_interrupted_as_usual():
+    if not _python_handles_interrupts():
         yield
         return
     came: list[int] = []

@@ -14,8 +14,8 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn import _tensorflow
-from nbfn.functions.calls.glimpse import glimpse
 from nbfn.functions.calls.times import Times, own_name, times_of
+from nbfn.functions.calls.value_summary import summarize
 from nbfn.functions.traces.capture import nbytes_of, short_device
 from nbfn.text import count
 from nbfn.underway.spent import spent_here
@@ -122,7 +122,7 @@ class Run:
 
     def __repr__(self) -> str:
         number = count(len(self.placement.operations), "operation")
-        return f"<run: {glimpse(self.value)}; {number} on {', '.join(self.placement.devices)}>"
+        return f"<run: {summarize(self.value)}; {number} on {', '.join(self.placement.devices)}>"
 
 
 def run(

@@ -163,7 +163,7 @@ class WatchedRecord(Record):
 
     staleness: Any = None
 
-    def add(
+    def add_trace(
         self,
         concrete: Any,
         key: Key,
@@ -185,7 +185,7 @@ class WatchedRecord(Record):
             listener(trace)
         return trace
 
-    def missed(
+    def add_retrace(
         self,
         trace: Trace,
         causes: tuple[Cause, ...],
@@ -198,7 +198,7 @@ class WatchedRecord(Record):
             self.last = "retrace"
             self.touch()
 
-    def called(self, trace: Trace | None, seconds: float, *, hit: bool) -> None:
+    def add_call(self, trace: Trace | None, seconds: float, *, hit: bool) -> None:
         """Counts a call; `seconds` excludes tracing."""
         with self.lock:
             self.calls += 1
@@ -212,7 +212,7 @@ class WatchedRecord(Record):
                     self.last = "hit"
             self.touch()
 
-    def cost(self, trace: Trace, seconds: float) -> None:
+    def add_trace_seconds(self, trace: Trace, seconds: float) -> None:
         """Adds to the cost of a trace, when it is known only later."""
         with self.lock:
             trace.trace_seconds += seconds

@@ -129,7 +129,7 @@ class _Source:
     def __init__(self, function: Recorded) -> None:
         functions = with_helpers(function.python_function)
         finder = Finder(strict=False)
-        self.effects = [each for function in functions for each in finder.in_function(function)]
+        self.effects = [each for function in functions for each in finder.effects_in(function)]
         self.files = {each.__code__.co_filename for each in functions}
         self._site = function.site
         self._first = (

@@ -21,7 +21,7 @@ from nbfn.code import plain_function
 from nbfn.functions.checking.agreement import disagreement, disagreements
 from nbfn.functions.recording.recorded import Recorded
 from nbfn.functions.traces.variable_names import named_leaves, names_for
-from nbfn.state.helpers import named, with_helpers
+from nbfn.state.helpers import named_values, with_helpers
 from nbfn.state.saved import SavedState, content
 
 Place = tuple[str, int]
@@ -112,7 +112,7 @@ class VariableState:
     def __len__(self) -> int:
         return len(self._saved)
 
-    def put_back(self) -> None:
+    def restore(self) -> None:
         """Restores the value of every variable."""
         for variable, value in self._saved:
             variable.assign(value)
@@ -154,27 +154,27 @@ class Trial:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.put_back()
+        self.restore()
 
-    def put_back(self) -> None:
+    def restore(self) -> None:
         """Restores variables, Python state and random numbers."""
-        self._variables.put_back()
-        self._python.put_back()
-        _tensorflow.put_eager_random_state_back(self._seeds)
+        self._variables.restore()
+        self._python.restore()
+        _tensorflow.restore_eager_random_state(self._seeds)
 
     def run(self) -> Outcome:
         """Traces, runs eagerly, restores everything, and runs the trace."""
         concrete, failure = self._trace()
         leaks = {place: tensor.name for place, tensor in self._python.symbolic().items()}
-        self._python.put_back()
+        self._python.restore()
         self._add_variables_of(concrete)
-        eager, result, after = self._observed(self.eagerly)
-        self.put_back()
+        eager, result, after = self._observe(self.eagerly)
+        self.restore()
         if concrete is None:
             traced, served, now = RunEffects(error=failure), None, list[Any]()
         else:
             call = functools.partial(concrete, *self._args, **self._kwargs)
-            traced, served, now = self._observed(call)
+            traced, served, now = self._observe(call)
         random = _tensorflow.stateful_random_operations(concrete.graph) if concrete else []
         resources = _tensorflow.changing_resource_operations(concrete.graph) if concrete else []
         both = eager.error is None and traced.error is None
@@ -185,7 +185,7 @@ class Trial:
             eager,
             traced,
             values,
-            list(self._compared(after, now, values=is_same)) if both else [],
+            list(self._compare(after, now, values=is_same)) if both else [],
             len(self._variables),
             leaks,
             random,
@@ -193,7 +193,7 @@ class Trial:
         )
 
     def _trace(self) -> tuple[Any, Exception | None]:
-        made = _tensorflow.unlisted(self._function, _Traced)
+        made = _tensorflow.untraced_copy(self._function, _Traced)
         made.original = self._function
         try:
             return self.traced(made), None
@@ -207,7 +207,7 @@ class Trial:
 
     def serve(self, concrete: Any) -> Exception | None:
         """Makes the call with a trace of `traced`; returns the error that it raised, if any."""
-        self._python.put_back()
+        self._python.restore()
         self._add_variables_of(concrete)
         try:
             concrete(*self._args, **self._kwargs)
@@ -238,7 +238,7 @@ class Trial:
         finally:
             tf.config.run_functions_eagerly(eagerly)
 
-    def _observed(self, call: Callable[[], Any]) -> tuple[RunEffects, Any, list[Any]]:
+    def _observe(self, call: Callable[[], Any]) -> tuple[RunEffects, Any, list[Any]]:
         run, result = RunEffects(), None
         files = {each.__code__.co_filename for each in self._functions}
         with _listening(run.printed, files):
@@ -251,7 +251,7 @@ class Trial:
         run.drawn = dict.fromkeys(self._python.drawn(), True)
         return run, result, [tf.identity(variable) for variable, _ in self._variables]
 
-    def _compared(
+    def _compare(
         self, eager: Sequence[Any], traced: Sequence[Any], *, values: bool
     ) -> Iterator[tuple[str, str]]:
         variables = {id(variable): variable for variable, _ in self._variables}
@@ -263,24 +263,24 @@ class Trial:
 
     def _known_variables(self) -> list[Any]:
         function = self._function
-        read = [item for each in self._functions for item in named(each).items()]
+        read = [item for each in self._functions for item in named_values(each).items()]
         given = [("self", function.owner), ("arguments", [*self._args, *self._kwargs.values()])]
         leaves = named_leaves([*read, *given]).values()
         known = [leaf for leaf in leaves if isinstance(leaf, tf.Variable)]
         known += [
-            variable for trace in function.traces for variable in _captured(trace.live_concrete())
+            variable for trace in function.traces for variable in _captures(trace.live_concrete())
         ]
         return known
 
     def _add_variables_of(self, concrete: Any) -> None:
         """Saves variables that only the trace captures, including those that it created."""
         known = {id(variable) for variable, _ in self._variables}
-        more = [each for each in _captured(concrete) if id(each) not in known]
+        more = [each for each in _captures(concrete) if id(each) not in known]
         more += [each for each in self._known_variables() if id(each) not in known]
         self._variables.add(more)
 
 
-def _captured(concrete: Any) -> list[Any]:
+def _captures(concrete: Any) -> list[Any]:
     if concrete is None:
         return []
     return [each.variable for each in _tensorflow.captured(concrete) if each.variable is not None]

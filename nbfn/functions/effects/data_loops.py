@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from nbfn.code import closure, is_user_module
 from nbfn.functions.effects.source import source_of
-from nbfn.functions.effects.values import is_of_a_library
+from nbfn.functions.effects.values import is_library_class
 from nbfn.state.values.fingerprints import is_a
 
 _ENDING = ("itertools",)
@@ -44,7 +44,7 @@ def endless_loop(function: Any, args: Sequence[Any]) -> tuple[int, str, str] | N
             continue
         match node.iter:
             case ast.Call(called, [ast.Name(data), *_]) if _is_data(names.get(data)):
-                if _goes_through(_value(called, names)):
+                if _iterates_over_argument(_value(called, names)):
                     return node.iter.lineno, ast.unparse(called), data
     return None
 
@@ -61,11 +61,11 @@ def _value(node: ast.expr, names: dict[str, Any]) -> Any:
     return None
 
 
-def _goes_through(called: Any) -> bool:
+def _iterates_over_argument(called: Any) -> bool:
     """Returns whether this is a user class or generator that iterates over its argument."""
     module = getattr(called, "__module__", None)
     if module in (None, "builtins") or str(module).partition(".")[0] in _ENDING:
         return False
     if isinstance(called, type):
-        return not is_of_a_library(called) and hasattr(called, "__iter__")
+        return not is_library_class(called) and hasattr(called, "__iter__")
     return inspect.isgeneratorfunction(called)

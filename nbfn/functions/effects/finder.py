@@ -37,12 +37,12 @@ from nbfn.functions.effects.values import (
     AbstractValue,
     CodeScope,
     bound_to,
+    class_attribute,
     elements_of,
-    in_class,
-    is_of_a_library,
-    known,
+    is_library_class,
     names_of_function,
     package,
+    value_of,
 )
 
 Keywords = Mapping[str | None, AbstractValue]
@@ -136,7 +136,7 @@ class Finder:
         self.seen: dict[Any, Any] = {}
         self._namespace = namespace
 
-    def in_function(
+    def effects_in(
         self, function: types.FunctionType, given: Mapping[str, AbstractValue] | None = None
     ) -> Iterator[Effect]:
         """Yields the effects in a user function and in the functions that it calls.
@@ -152,19 +152,19 @@ class Finder:
         if key in self.seen:
             return
         self.seen[key] = (function, given)
-        shown = function.__name__
-        if shown == "__init__":
-            shown = function.__qualname__.rpartition(".")[0]
+        name = function.__name__
+        if name == "__init__":
+            name = function.__qualname__.rpartition(".")[0]
         code = function.__code__
         if len(self.seen) > MAX_FUNCTIONS:
-            yield Effect(Reason("unknown", "calls too many functions"), 0, shown)
+            yield Effect(Reason("unknown", "calls too many functions"), 0, name)
             return
         node = source_of(code)
         if node is None:
-            yield Effect(Reason("unknown", f"calls `{shown}`, whose source is not known"), 0, shown)
+            yield Effect(Reason("unknown", f"calls `{name}`, whose source is not known"), 0, name)
             return
         if code.co_flags & _GENERATORS:
-            yield Effect(Reason("unknown", f"calls the generator `{shown}`"), 0, shown)
+            yield Effect(Reason("unknown", f"calls the generator `{name}`"), 0, name)
             return
         if function.__globals__ is self._namespace:
             self.reads |= set(names_in_code(code))
@@ -174,7 +174,7 @@ class Finder:
             if each.function:
                 yield each
             else:
-                yield replace(each, function=shown, file=code.co_filename, inner=each.line)
+                yield replace(each, function=name, file=code.co_filename, inner=each.line)
 
 
 class StatementWalk:
@@ -207,7 +207,7 @@ class StatementWalk:
         if reason is None and self.is_own:
             reason = _PYTHON_OF_A_CELL.get(type(node))
         if reason is not None:
-            yield self._found(reason, node)
+            yield self._effect_of(reason, node)
         match node:
             case _ if isinstance(node, _CLOSED):
                 return
@@ -217,12 +217,12 @@ class StatementWalk:
                 if node.value is not None:
                     yield from self.visit(node.value)
                     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                    yield from self._computed(node.value)
+                    yield from self._number_effects(node.value)
                     for target in targets:
                         yield from self._store(target, node.value)
             case ast.AugAssign():
                 yield from self.visit(node.value)
-                yield from self._computed(ast.BinOp(node.target, node.op, node.value))
+                yield from self._number_effects(ast.BinOp(node.target, node.op, node.value))
                 yield from self._augment(node)
             case ast.Delete():
                 for target in node.targets:
@@ -232,11 +232,11 @@ class StatementWalk:
             case ast.For():
                 yield from self._loop(node, node.target, node.iter)
                 body = [*node.body, *node.orelse]
-                yield from self._turns(node.iter, lambda: self.block(body))
+                yield from self._loop_body(node.iter, lambda: self.block(body))
             case ast.While():
-                yield from self._turns(node.test, lambda: self._children(node))
+                yield from self._loop_body(node.test, lambda: self._children(node))
             case ast.If() if not self._finder.strict:
-                made = _made_once(node.test)
+                made = _created_if_missing(node.test)
                 for each in self._children(node):
                     if made is None or each.target != made:
                         yield each
@@ -246,7 +246,7 @@ class StatementWalk:
                 if name is not None:
                     yield from self._assign(ast.copy_location(ast.Name(name), node), UNKNOWN)
             case ast.If():
-                yield from self._if_tensor(node.test, lambda: self._children(node))
+                yield from self._maybe_repeated(node.test, lambda: self._children(node))
             case ast.With():
                 for item in node.items:
                     yield from self._enter(node, item)
@@ -256,7 +256,7 @@ class StatementWalk:
             case ast.Expr(ast.Call(ast.Attribute(_, name) as method)) if name in _OF_ARRAYS:
                 yield from self.visit(node.value)
                 if self._finder.strict:  # an eager TensorArray changes itself
-                    yield self._effect("write", method, f"calls {shown(method)}()")
+                    yield self._effect("write", method, f"calls {short_source(method)}()")
             case ast.FunctionDef() if node.name in self._finder.skipped_names:
                 pass
             case ast.FunctionDef() | ast.Lambda():
@@ -278,7 +278,7 @@ class StatementWalk:
                     yield self._effect("unknown", node, "catches errors")
                 yield from self._children(node)
 
-    def _if_tensor(
+    def _maybe_repeated(
         self, condition: ast.expr, walk: Callable[[], Iterator[Effect]]
     ) -> Iterator[Effect]:
         """Yields the effects of a loop or branch, which AutoGraph traces once if it is by a tensor.
@@ -292,15 +292,17 @@ class StatementWalk:
         finally:
             self._is_repeated = before
 
-    def _turns(self, condition: ast.expr, turn: Callable[[], Iterator[Effect]]) -> Iterator[Effect]:
+    def _loop_body(
+        self, condition: ast.expr, turn: Callable[[], Iterator[Effect]]
+    ) -> Iterator[Effect]:
         """Yields the effects of a loop's body; walks it again if the first walk changes a name."""
         before = dict(self.scope.own)
-        yield from self._if_tensor(condition, turn)
+        yield from self._maybe_repeated(condition, turn)
         now = self.scope.own
         if self._finder.strict and any(now[name] is not before[name] for name in before):
-            yield from self._if_tensor(condition, turn)
+            yield from self._maybe_repeated(condition, turn)
 
-    def _computed(self, value: ast.expr) -> Iterator[Effect]:
+    def _number_effects(self, value: ast.expr) -> Iterator[Effect]:
         """Yields an effect for a Python number that AutoGraph would make a tensor.
 
         Of 32 bits, it would overflow, or lose digits, where Python's does not.
@@ -313,7 +315,7 @@ class StatementWalk:
         """Yields the effects in the children of a node, and of applying the node to them."""
         for child in ast.iter_child_nodes(node):
             yield from self.visit(child)
-        if self._finder.strict and self._asks_what_a_tensor_is(node):
+        if self._finder.strict and self._tests_tensor_kind(node):
             yield self._effect("value", node, "tests the kind of a tensor")
         if isinstance(node, ast.Attribute):
             yield from self._property(node)
@@ -321,7 +323,7 @@ class StatementWalk:
             if isinstance(node, ast.Subscript) and self.scope.value(node.value).is_one_of(
                 os.environ
             ):
-                yield self._found(rules.ENVIRONMENT, node)
+                yield self._effect_of(rules.ENVIRONMENT, node)
             for child in ast.iter_child_nodes(node):
                 if isinstance(child, ast.expr):
                     yield from self._operators(node, self.scope.value(child))
@@ -332,7 +334,7 @@ class StatementWalk:
         if self.is_own and isinstance(node, ast.BinOp) and self._formats(node):
             yield self._effect("value", node, "formats a string")
 
-    def _asks_what_a_tensor_is(self, node: ast.AST) -> bool:
+    def _tests_tensor_kind(self, node: ast.AST) -> bool:
         """Returns whether an attribute or an `is` test may give another result than eagerly."""
         if isinstance(node, ast.Attribute):
             return node.attr in _OF_EAGER_TENSORS and self.scope.value(node.value) is TENSOR
@@ -352,11 +354,11 @@ class StatementWalk:
         return StatementWalk(scope, self._finder, is_own=self.is_own, tapes=self.tapes)
 
     def _effect(self, kind: str, node: ast.AST, text: str, advice: str = "") -> Effect:
-        return self._found(Reason(kind, text, advice), node)
+        return self._effect_of(Reason(kind, text, advice), node)
 
-    def _found(self, reason: Reason, node: ast.AST) -> Effect:
+    def _effect_of(self, reason: Reason, node: ast.AST) -> Effect:
         line = getattr(node, "lineno", 0)
-        return Effect(reason, line, shown(node), target=_target(node), text=_text(node))
+        return Effect(reason, line, short_source(node), target=_target(node), text=_text(node))
 
     # Stores -------------------------------------------------------------------------------
 
@@ -392,9 +394,13 @@ class StatementWalk:
                 # The result of a NumPy function may be a view of an existing array.
                 is_made_here = owner is FRESH or (owner is TENSOR and not strict)
                 if not self.is_own and isinstance(target, ast.Attribute):
-                    is_made_here |= any(rules.assigns(o, target.attr) for o in owner.objects)
+                    is_made_here |= any(
+                        rules.assigns_variable(o, target.attr) for o in owner.objects
+                    )
                     if value is TENSOR and not strict:
-                        is_made_here |= any(rules.takes(o, target.attr) for o in owner.objects)
+                        is_made_here |= any(
+                            rules.is_stored_by_property(o, target.attr) for o in owner.objects
+                        )
                 if self.is_own or not is_made_here or (owner is FRESH and self._is_repeated):
                     what = f"stores into `{ast.unparse(target.value)}`"
                     yield self._effect("write", target, what, _STORES)
@@ -418,11 +424,11 @@ class StatementWalk:
             yield from self._assign(each, value)
         for each in self.scope.value(iterated).objects:
             if isinstance(each, tf.data.Dataset | tf.data.Iterator):
-                yield self._found(rules.GOES_THROUGH_DATA, node)
+                yield self._effect_of(rules.LOOPS_OVER_DATA, node)
             elif hasattr(type(each), "__next__"):
                 yield self._effect("read", node, "takes from an iterator")
             elif is_user_module(type(each).__module__):
-                yield from self._operators(node, known(each))
+                yield from self._operators(node, value_of(each))
 
     def _enter(self, node: ast.With, item: ast.withitem) -> Iterator[Effect]:
         yield from self.visit(item.context_expr)
@@ -452,13 +458,13 @@ class StatementWalk:
             cls = type(owner)
             if isinstance(owner, types.ModuleType | type):
                 continue
-            if is_of_a_library(cls):
+            if is_library_class(cls):
                 continue
-            found = in_class(owner, node.attr)
+            found = class_attribute(owner, node.attr)
             getter = getattr(found, "fget", None) or getattr(found, "func", None)
-            args = [known(bound_to(owner))]
+            args = [value_of(bound_to(owner))]
             if getter is None:  # another kind of descriptor
-                getter, args = getattr(type(found), "__get__", None), [known(found), *args]
+                getter, args = getattr(type(found), "__get__", None), [value_of(found), *args]
             if isinstance(getter, types.FunctionType) and is_user_module(getter.__module__):
                 yield from self._function(node, getter, args)
             elif isinstance(owner, _ARRAYS) and self.is_own:
@@ -478,7 +484,7 @@ class StatementWalk:
         """Yields the effects of the special methods that an expression or statement calls."""
         if not isinstance(owner, types.ModuleType | types.FunctionType | type):
             for method in rules.special_methods(type(owner), type(node)):
-                yield from self._function(node, method, [known(owner)])
+                yield from self._function(node, method, [value_of(owner)])
 
     # Calls --------------------------------------------------------------------------------
 
@@ -500,7 +506,7 @@ class StatementWalk:
         args, keywords = self._given(node)
         is_method = owner is not None and owner.kind != "objects"
         takes_arrays = any(isinstance(each, _ARRAYS) for arg in args for each in arg.objects)
-        is_of_library = not is_method and all(map(_is_of_library, called.objects))
+        is_of_library = not is_method and all(map(_is_library_callable, called.objects))
         if self.is_own and takes_arrays and not is_of_library:
             yield self._effect("number", node, "passes a NumPy array")
         for function in called.objects:
@@ -508,7 +514,9 @@ class StatementWalk:
         if owner is not None and is_method:
             yield from self._method(node, owner, node.func.attr)  # type: ignore[attr-defined]
         elif called is UNKNOWN and self._finder.strict:
-            yield self._effect("unknown", node, f"calls {shown(node.func)}, which is not known yet")
+            yield self._effect(
+                "unknown", node, f"calls {short_source(node.func)}, which is not known yet"
+            )
 
     def _given(self, node: ast.Call) -> tuple[list[AbstractValue], Keywords]:
         """Returns the values of a call's arguments; those from ``*`` and ``**`` are unknown."""
@@ -537,15 +545,15 @@ class StatementWalk:
         if owner is TENSOR:
             reason = rules.reason_of_tensor_method(name)
             if reason is not None:
-                yield self._found(reason, node)
+                yield self._effect_of(reason, node)
         elif owner is FRESH:
             if self.is_own or (self._is_repeated and name in rules.MUTATORS):
                 yield self._effect("write", node, f"calls .{name}()")
         elif owner is UNKNOWN:
             if name in (rules.MUTATORS if strict else rules.MUTATORS_OF_CONTAINERS):
-                yield self._effect("write", node, f"calls {shown(node.func)}()")
+                yield self._effect("write", node, f"calls {short_source(node.func)}()")
             elif strict:
-                what = f"calls {shown(node.func)}(), which is not known yet"
+                what = f"calls {short_source(node.func)}(), which is not known yet"
                 yield self._effect("unknown", node, what)
 
     def _callable(
@@ -553,13 +561,13 @@ class StatementWalk:
     ) -> Iterator[Effect]:
         """Yields the effects of calling an object."""
         while isinstance(value, functools.partial):
-            args = [*map(known, value.args), *args]
+            args = [*map(value_of, value.args), *args]
             named: dict[str | None, AbstractValue] = {
-                n: known(v) for n, v in value.keywords.items()
+                n: value_of(v) for n, v in value.keywords.items()
             }
             keywords = named | {**keywords}
             value = value.func
-        text = shown(node.func)
+        text = short_source(node.func)
         if self._finder.skipped and plain_function(value) in self._finder.skipped:
             return
         is_method = isinstance(value, types.MethodType)
@@ -574,7 +582,7 @@ class StatementWalk:
             if initializer is not None:
                 yield from self._function(node, initializer, [FRESH, *args], keywords)
         elif isinstance(function, types.FunctionType) and _is_user_function(function):
-            bound = [known(value.__self__)] if is_method else []
+            bound = [value_of(value.__self__)] if is_method else []
             yield from self._function(node, function, [*bound, *args], keywords)
         elif is_method or isinstance(value, types.FunctionType | types.BuiltinFunctionType):
             reason = rules.reason_of_function(value, text, is_own=self.is_own)
@@ -585,9 +593,9 @@ class StatementWalk:
         else:
             yield from self._instance(node, value, args, keywords)
         if reason is not None:
-            yield self._found(reason, node)
+            yield self._effect_of(reason, node)
         elif _is_builtin(value):
-            given = *args, *keywords.values(), known(getattr(value, "__self__", None))
+            given = *args, *keywords.values(), value_of(getattr(value, "__self__", None))
             for owner in {id(o): o for v in given for o in _and_held(v)}.values():
                 yield from self._special(node, owner)
             if value is not next and any(map(_may_be_iterator, (*args, *keywords.values()))):
@@ -602,11 +610,11 @@ class StatementWalk:
         self, node: ast.Call, value: Any, args: list[AbstractValue], keywords: Keywords
     ) -> Iterator[Effect]:
         """Yields the effects of calling an instance of a class."""
-        cls, text = type(value), shown(node.func)
+        cls, text = type(value), short_source(node.func)
         # Losses that a call keeps would be tensors of the trace, and so would their sum.
         reason = rules.reason_of_state(value) if self._finder.strict else None
         if reason is not None:
-            yield self._found(reason, node)
+            yield self._effect_of(reason, node)
             return
         owners = {
             name: next((base for base in cls.__mro__ if name in vars(base)), object)
@@ -618,12 +626,12 @@ class StatementWalk:
             if is_user_module(base.__module__) and isinstance(vars(base)[name], types.FunctionType)
         ]
         for function in users:
-            yield from self._function(node, function, [known(value), *args], keywords)
+            yield from self._function(node, function, [value_of(value), *args], keywords)
         if users:
             return
         if rules.is_built_on_library(cls):
             for sub in value._flatten_layers() if hasattr(value, "_flatten_layers") else ():
-                if sub is not value and not is_of_a_library(type(sub)):
+                if sub is not value and not is_library_class(type(sub)):
                     yield from self._instance(node, sub, [], {})
             if not rules.may_be_called(value):
                 yield self._effect("unknown", node, f"calls {text}()")
@@ -634,7 +642,7 @@ class StatementWalk:
             if isinstance(value, _SLOTS | operator.methodcaller):
                 reason = Reason("unknown", f"calls {text}()")
             if reason is not None:
-                yield self._found(reason, node)
+                yield self._effect_of(reason, node)
 
     def _function(
         self,
@@ -653,8 +661,8 @@ class StatementWalk:
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         given |= {name: keywords[name] for name in names if name in keywords}
         for name, default in _defaults(function):
-            given.setdefault(name, UNKNOWN if None in keywords else known(default))
-        for each in self._finder.in_function(function, given):
+            given.setdefault(name, UNKNOWN if None in keywords else value_of(default))
+        for each in self._finder.effects_in(function, given):
             yield replace(each, line=getattr(node, "lineno", 0))
 
 
@@ -698,7 +706,7 @@ def _and_held(value: AbstractValue) -> Iterator[Any]:
     yield from elements_of(value).objects
 
 
-def _is_of_library(value: Any) -> bool:
+def _is_library_callable(value: Any) -> bool:
     """Returns whether a callable belongs to a library or to a class derived from one."""
     module = package(getattr(value, "__module__", None))
     return module in LIBRARIES or rules.is_built_on_library(type(value))
@@ -775,7 +783,7 @@ def _text(node: ast.AST) -> str:
     return " ".join(str(each.value) for each in parts if isinstance(each, ast.Constant))
 
 
-def _made_once(test: ast.expr) -> str | None:
+def _created_if_missing(test: ast.expr) -> str | None:
     """Returns the expression that a branch creates if missing, as tf.functions do; else None.
 
     ``if self.v is None``, ``if not hasattr(self, "v")``, ``if "v" not in state``.
@@ -795,10 +803,10 @@ def _made_once(test: ast.expr) -> str | None:
     return None
 
 
-def shown(node: ast.AST) -> str:
+def short_source(node: ast.AST) -> str:
     """Formats code, shortened."""
     if isinstance(node, ast.Call):
-        return f"{shown(node.func)}(…)"
+        return f"{short_source(node.func)}(…)"
     if isinstance(node, ast.expr):
         text = ast.unparse(node)
         return text if len(text) <= 40 else f"{text[:39]}…"

@@ -1,6 +1,6 @@
 """Keeps a trace from running user functions whose effects are not known.
 
-The walk of a statement follows the calls that stand in its text. Python calls more: operators,
+The walk of a statement follows the calls in its text. Python calls more: operators,
 properties, iteration, formatting; and libraries call the functions that their objects were given,
 such as the activation of a layer. So each call is inspected while a segment is traced: a user
 function that was not walked is walked then, with its actual arguments, before it runs.
@@ -21,7 +21,7 @@ import tensorflow as tf
 from nbfn import _tensorflow
 from nbfn.code import closure, is_user_module, names_in_code
 from nbfn.functions.effects.finder import Finder, is_generated
-from nbfn.functions.effects.values import FRESH, is_tensor, is_variable, known
+from nbfn.functions.effects.values import FRESH, is_tensor, is_variable, value_of
 from nbfn.site import GENERATED
 
 _SIZES = ("shape", "get_shape")
@@ -69,16 +69,16 @@ class TraceMonitor:
         self._own = frozenset(map(id, _with_inner(own)))
         self._is_inspected: dict[int, tuple[CodeType, bool]] = {}  # the codes keep the ids valid
         for code in (own, *(function.__code__ for function, _ in finder.seen.values())):
-            self._pass(code)
+            self._skip(code)
         self.reads = frozenset(finder.reads)
         finder.reads.clear()
         self._is_needed = self._may_call_more(names, own, [f for f, _ in finder.seen.values()])
 
     @contextlib.contextmanager
     def inspecting(self) -> Iterator[None]:
-        """Inspects what this thread calls meanwhile.
+        """Inspects all calls of this thread inside the block.
 
-        It is not needed if no other user code can be reached: it doubles the time of a trace.
+        It doubles the time of a trace, so it is not used if no other user code can be reached.
 
         Raises:
             StoppedTraceError: In place of the call of a function with effects, and at once if
@@ -89,7 +89,7 @@ class TraceMonitor:
             return
         if sys.getprofile() is not None:
             raise StoppedTraceError("cannot be inspected while a profiler is active", 0)
-        sys.setprofile(self._called)
+        sys.setprofile(self._on_call)
         try:
             yield
         finally:
@@ -109,11 +109,11 @@ class TraceMonitor:
             roots += (function.__kwdefaults__ or {}).values()
         return reaches_user_code(roots, self._is_inspected)
 
-    def _pass(self, code: CodeType) -> None:
+    def _skip(self, code: CodeType) -> None:
         for each in _with_inner(code):
             self._is_inspected[id(each)] = each, False
 
-    def _called(self, frame: FrameType, event: str, _: Any) -> None:
+    def _on_call(self, frame: FrameType, event: str, _: Any) -> None:
         # An error that is raised here comes from the call, whose code does not run.
         if event == "call":
             code = frame.f_code
@@ -127,7 +127,7 @@ class TraceMonitor:
     def _inspect(self, frame: FrameType) -> None:
         if not _is_user(frame):
             owner, name = frame.f_locals.get("self"), frame.f_code.co_name
-            reason = _how_it_differs(owner, name)
+            reason = _difference(owner, name)
             if reason is not None and _is_user(_caller(frame)):
                 raise StoppedTraceError(reason, self._line(frame))
             return
@@ -144,10 +144,10 @@ class TraceMonitor:
             return
         values = frame.f_locals
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        given = {name: known(values[name]) for name in names if name in values}
+        given = {name: value_of(values[name]) for name in names if name in values}
         if code.co_name in _MAKERS:
             given |= dict.fromkeys(code.co_varnames[:1], FRESH)
-        found = next(self._finder.in_function(function, given), None)
+        found = next(self._finder.effects_in(function, given), None)
         if found is not None:
             raise StoppedTraceError(str(found), self._line(frame))
         if not self._finder.reads.isdisjoint(self._writes):
@@ -155,7 +155,7 @@ class TraceMonitor:
             raise StoppedTraceError(reason, self._line(frame))
         for each in _with_inner(code):
             if each is not code:  # with other arguments it may have effects
-                self._pass(each)
+                self._skip(each)
 
     def _line(self, frame: FrameType | None) -> int:
         while frame is not None and id(frame.f_code) not in self._own:
@@ -206,7 +206,7 @@ def _makes_texts(code: CodeType) -> bool:
     )
 
 
-def _how_it_differs(owner: Any, name: str) -> str | None:
+def _difference(owner: Any, name: str) -> str | None:
     """Returns how the result of a tensor's method differs for a symbolic tensor, if it does."""
     if not is_tensor(owner) or (name == "ref" and is_variable(owner)):
         return None

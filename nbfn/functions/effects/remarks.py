@@ -10,8 +10,8 @@ from typing import Any
 
 from nbfn.code import is_user_module, plain_function
 from nbfn.functions.effects.finder import Effect, Finder
-from nbfn.functions.effects.rules import GOES_THROUGH_DATA
-from nbfn.functions.effects.values import known
+from nbfn.functions.effects.rules import LOOPS_OVER_DATA
+from nbfn.functions.effects.values import value_of
 from nbfn.state.helpers import with_helpers
 
 MAX_LINES = 6
@@ -49,13 +49,13 @@ def remarks(python_function: Any, owner: Any = None, graph_time: Sequence[Any] =
         return Remarks()
     try:
         skipped = [each for given in graph_time for each in with_helpers(given)]
-        given = {} if owner is None else {function.__code__.co_varnames[0]: known(owner)}
+        given = {} if owner is None else {function.__code__.co_varnames[0]: value_of(owner)}
         finder = Finder(strict=False, skipped=[*graph_time, *skipped])
-        found = list(finder.in_function(function, given))
+        found = list(finder.effects_in(function, given))
     except Exception:  # inspecting user objects may raise anything
         return Remarks()
     # AutoGraph converts a loop over a dataset to a loop of the graph.
-    found = [e for e in found if e.reason.is_effect and e.reason is not GOES_THROUGH_DATA]
+    found = [e for e in found if e.reason.is_effect and e.reason is not LOOPS_OVER_DATA]
     meant = {e.inner for e in found if e.reason.kind == "print" and _TRACING.search(e.text)}
     found = [e for e in found if e.reason.kind != "print" or e.inner not in meant]
     lines = list(dict.fromkeys(_sentence(effect, function.__name__) for effect in found))

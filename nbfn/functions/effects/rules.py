@@ -23,7 +23,7 @@ import tensorflow as tf
 from nbfn.code import is_user_module
 from nbfn.functions.effects.values import (
     LIBRARIES,
-    is_of_a_library,
+    is_library_class,
     is_tensor,
     is_variable,
     package,
@@ -72,7 +72,7 @@ class Reason(NamedTuple):
         return self.kind in ("print", "write", "draw", "read")
 
 
-GOES_THROUGH_DATA = Reason("read", "loops over a dataset")
+LOOPS_OVER_DATA = Reason("read", "loops over a dataset")
 _DRAW = "tf.random draws at each call"
 _FILE = "do it outside the function, or with tf.io"
 _CLOCK = "tf.timestamp() gives the time at each call"
@@ -178,7 +178,7 @@ def reason_of_class(cls: type, *, is_own: bool) -> Reason | None:
     if issubclass(cls, BaseException):
         return None
     if cls.__module__ == "builtins":
-        return None if name in _CONTAINERS else _of_builtin(name, is_own=is_own, other=made)
+        return None if name in _CONTAINERS else _reason_of_builtin(name, is_own=is_own, other=made)
     if issubclass(cls, tf.GradientTape) and not is_own:
         return None
     if cls in (tf.TensorSpec, tf.TensorShape, tf.name_scope, tf.RaggedTensor, tf.IndexedSlices):
@@ -189,7 +189,7 @@ def reason_of_class(cls: type, *, is_own: bool) -> Reason | None:
     return made if name in _READING_NOTHING.get(module, ()) else _MODULES.get(module) or made
 
 
-def _of_builtin(name: str, *, is_own: bool, other: Reason | None = None) -> Reason | None:
+def _reason_of_builtin(name: str, *, is_own: bool, other: Reason | None = None) -> Reason | None:
     if name in _NUMBERS:
         kind = "value" if name in _TEXTS else "number"
         return Reason(kind, f"{name}() of a value") if is_own else None
@@ -209,9 +209,9 @@ def reason_of_function(value: Any, shown: str, *, is_own: bool) -> Reason | None
     module = value.__module__ or getattr(owner, "__module__" if is_class else "__name__", "")
     if owner is None or is_class or isinstance(owner, types.ModuleType):
         if package(module) in LIBRARIES:
-            return _of_library(value, shown, is_own=is_own)
+            return _reason_of_library_function(value, shown, is_own=is_own)
         if module == "builtins":
-            return _of_builtin(name, is_own=is_own)
+            return _reason_of_builtin(name, is_own=is_own)
         if module == "_operator" and name in _IN_PLACE:
             return Reason("write", f"calls {shown}()")
         return reason_of_module(module, shown)
@@ -220,14 +220,16 @@ def reason_of_function(value: Any, shown: str, *, is_own: bool) -> Reason | None
     if package(module) == "nbfn" and not is_own:  # a module's method on its own scope
         return None
     if is_built_on_library(type(owner)):
-        bases = (cls.__name__ for cls in type(owner).__mro__ if is_of_a_library(cls))
+        bases = (cls.__name__ for cls in type(owner).__mro__ if is_library_class(cls))
         is_pure = any(name in _PURE_METHODS.get(base, ()) for base in bases)
         kind = type(owner).__name__
         return None if is_pure else Reason("unknown", f"calls {shown}() of a {kind}")
-    return _of_object_method(owner, name, shown)
+    return _reason_of_object_method(owner, name, shown)
 
 
-def _of_library(function: Callable[..., Any], shown: str, *, is_own: bool) -> Reason | None:
+def _reason_of_library_function(
+    function: Callable[..., Any], shown: str, *, is_own: bool
+) -> Reason | None:
     """Returns why calling a function of TensorFlow or Keras is Python's."""
     name = getattr(function, "__name__", "")
     if name in _TF_PYTHON:
@@ -252,7 +254,7 @@ def reason_of_tensor_method(name: str) -> Reason | None:
     return None
 
 
-def _of_object_method(owner: Any, name: str, shown: str) -> Reason | None:
+def _reason_of_object_method(owner: Any, name: str, shown: str) -> Reason | None:
     """Returns why a method of another object, such as a list or a string, is Python's."""
     if owner is os.environ:
         return ENVIRONMENT
@@ -310,7 +312,7 @@ def reason_of_state(owner: Any) -> Reason | None:
     return None
 
 
-def assigns(owner: Any, name: str) -> bool:
+def assigns_variable(owner: Any, name: str) -> bool:
     """Returns whether storing into a library object's attribute assigns to a variable.
 
     Keras's optimizers set the learning rate this way; a graph does it at each call.
@@ -324,7 +326,7 @@ def assigns(owner: Any, name: str) -> bool:
         return False
 
 
-def takes(owner: Any, name: str) -> bool:
+def is_stored_by_property(owner: Any, name: str) -> bool:
     """Returns whether a property of a library stores into an object's attribute.
 
     What it does with a tensor of the trace is for the library to know.
@@ -345,7 +347,7 @@ def may_be_called(value: Any) -> bool:
 
 def is_built_on_library(cls: type) -> bool:
     """Returns whether a class is a library's, or derived from one."""
-    return any(map(is_of_a_library, cls.__mro__))
+    return any(map(is_library_class, cls.__mro__))
 
 
 def is_traced_function(value: Any) -> bool:
@@ -398,8 +400,6 @@ def special_methods(cls: type, node: type) -> list[types.FunctionType]:
 
 def wrapped(value: Any) -> Any:
     """Returns the function that nested partials call; else the value itself."""
-    while isinstance(value, functools.partial | operator.methodcaller):
-        if isinstance(value, operator.methodcaller):
-            return value
+    while isinstance(value, functools.partial):
         value = value.func
     return value

@@ -16,7 +16,7 @@ from nbfn.functions.effects.values import (
     TENSOR,
     AbstractValue,
     CodeScope,
-    is_of_a_library,
+    is_library_class,
     is_tensor,
     names_in,
     package,
@@ -38,7 +38,7 @@ class Verdict:
     reads: frozenset[str] = frozenset()
 
 
-def judged(node: ast.stmt, namespace: Mapping[str, Any], tapes: frozenset[str]) -> Verdict:
+def judge(node: ast.stmt, namespace: Mapping[str, Any], tapes: frozenset[str]) -> Verdict:
     """Returns the verdict on a statement that Python runs next or has just run.
 
     Args:
@@ -104,7 +104,7 @@ def _has_tensor(node: ast.stmt, scope: CodeScope, read: Sequence[AbstractValue])
     for value in read:
         if value is TENSOR or any(_holds(o, is_tensor) for o in value.objects):
             return True
-        if any(is_of_a_library(type(o)) for o in value.objects):
+        if any(is_library_class(type(o)) for o in value.objects):
             return True
     for each in ast.walk(node):
         if isinstance(each, ast.Call):

@@ -68,8 +68,8 @@ TENSOR, FRESH, FUNCTION, UNKNOWN = map(AbstractValue, ("tensor", "fresh", "funct
 _ABSENT = object()
 
 
-def known(value: Any) -> AbstractValue:
-    """Returns the value for a known object."""
+def value_of(value: Any) -> AbstractValue:
+    """Returns the abstract value of an object."""
     return TENSOR if is_tensor(value) else AbstractValue("objects", (value,))
 
 
@@ -91,7 +91,7 @@ def package(module: Any) -> str:
     return module.partition(".")[0] if isinstance(module, str) else ""
 
 
-def is_of_a_library(cls: type) -> bool:
+def is_library_class(cls: type) -> bool:
     """Returns whether a class belongs to TensorFlow, Keras or a package built on them."""
     return package(cls.__module__) in LIBRARIES
 
@@ -120,7 +120,7 @@ class CodeScope:
         """Returns the value of an expression."""
         match node:
             case ast.Constant():
-                return known(node.value)
+                return value_of(node.value)
             case ast.Name():
                 return self.name(node.id)
             case ast.Attribute():
@@ -132,7 +132,7 @@ class CodeScope:
             case ast.IfExp():
                 return self.value(node.body).joined(self.value(node.orelse))
             case ast.BoolOp():
-                return _joined(map(self.value, node.values))
+                return _join_all(map(self.value, node.values))
             case ast.Lambda():
                 return FUNCTION
             case ast.Call():
@@ -142,9 +142,9 @@ class CodeScope:
                 if called.is_one_of(super):
                     return self._super(node.args)
                 default = [self.value(each) for each in node.args[1:2]]
-                return _joined(_result_of(each, default) for each in called.objects)
+                return _join_all(_result_of(each, default) for each in called.objects)
             case ast.BinOp() | ast.UnaryOp() | ast.Compare() | ast.JoinedStr():
-                return known(0) if self.is_number(node) else TENSOR
+                return value_of(0) if self.is_number(node) else TENSOR
         return FRESH  # lists, dicts, sets, comprehensions
 
     def is_number(self, node: ast.expr) -> bool:
@@ -163,13 +163,13 @@ class CodeScope:
     def elements(self, node: ast.expr) -> AbstractValue:
         """Returns the value that a loop over an expression assigns to its target."""
         if isinstance(node, ast.List | ast.Tuple | ast.Set) and node.elts:
-            return _joined([self.value(each) for each in node.elts])
+            return _join_all([self.value(each) for each in node.elts])
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             function = self.name(node.func.id)
             if function.is_one_of(reversed, list, tuple, sorted) and node.args:
                 return self.elements(node.args[0])
             if function.is_one_of(range):
-                return known(0)
+                return value_of(0)
         value = self.value(node)
         if value.kind == "objects":
             return elements_of(value)
@@ -189,7 +189,7 @@ class CodeScope:
                     yield from self.targets(each, argument)
                 return
             if function.is_one_of(enumerate) and len(target.elts) == 2 and arguments:
-                yield target.elts[0], known(0)
+                yield target.elts[0], value_of(0)
                 yield from self.targets(target.elts[1], arguments[0])
                 return
         yield target, self.elements(iterated)
@@ -200,12 +200,12 @@ class CodeScope:
         if arguments:
             cls, owner = self.value(arguments[0]), self.value(arguments[-1])
         pairs = itertools.product(cls.objects, owner.objects)
-        return _joined(known(super(*each)) for each in pairs if _is_instance(*reversed(each)))
+        return _join_all(value_of(super(*each)) for each in pairs if _is_instance(*reversed(each)))
 
     def _attribute(self, base: AbstractValue, name: str) -> AbstractValue:
         if base is TENSOR:
             return TENSOR
-        return _joined(_attribute(each, name) for each in base.objects)
+        return _join_all(_attribute(each, name) for each in base.objects)
 
     def _item(self, base: AbstractValue, index: ast.expr) -> AbstractValue:
         if base.kind != "objects":
@@ -216,15 +216,15 @@ class CodeScope:
         for each in base.objects:
             if type(each) in (list, tuple, dict) and isinstance(index, ast.Constant):
                 try:
-                    found.append(known(each[index.value]))
+                    found.append(value_of(each[index.value]))
                 except (LookupError, TypeError):
                     return UNKNOWN
             else:
                 found.append(_elements_of(each))
-        return _joined(found)
+        return _join_all(found)
 
 
-def _joined(values: Iterable[AbstractValue]) -> AbstractValue:
+def _join_all(values: Iterable[AbstractValue]) -> AbstractValue:
     found: AbstractValue | None = None
     for value in values:
         found = value if found is None else found.joined(value)
@@ -246,19 +246,19 @@ def _result_of(function: Any, default: Iterable[AbstractValue]) -> AbstractValue
         return UNKNOWN  # an object that was there
     if isinstance(function, type):
         if issubclass(function, (int, float, bool, str, bytes)):
-            return known(0)
+            return value_of(0)
         return TENSOR if issubclass(function, _TENSORS) else FRESH
     owner = getattr(function, "__self__", None)
     name = getattr(function, "__name__", "")
     if isinstance(owner, dict) and name in ("keys", "values", "items"):
-        return known(list(getattr(dict, name)(owner)))
+        return value_of(list(getattr(dict, name)(owner)))
     if isinstance(owner, dict) and name == "get":
-        return _joined((_elements_of(owner), *default))
+        return _join_all((_elements_of(owner), *default))
     if isinstance(owner, list | dict | set) and name == "copy":
-        return known(owner)
+        return value_of(owner)
     cls = function if isinstance(function, types.FunctionType) else type(function)
     module = getattr(function, "__module__", None) or cls.__module__
-    if package(module) in LIBRARIES or is_of_a_library(type(owner)):
+    if package(module) in LIBRARIES or is_library_class(type(owner)):
         return TENSOR
     if isinstance(function, types.BuiltinFunctionType) or package(module) in ("math", "numpy"):
         return TENSOR
@@ -267,7 +267,7 @@ def _result_of(function: Any, default: Iterable[AbstractValue]) -> AbstractValue
 
 def elements_of(value: AbstractValue) -> AbstractValue:
     """Returns the joined value of the elements of some containers."""
-    return _joined([_elements_of(each) for each in value.objects])
+    return _join_all([_elements_of(each) for each in value.objects])
 
 
 def _elements_of(value: Any) -> AbstractValue:
@@ -275,11 +275,11 @@ def _elements_of(value: Any) -> AbstractValue:
         return TENSOR
     items = list(value.values()) if isinstance(value, dict) else value
     if isinstance(items, list | tuple | set | frozenset) and len(items) <= MAX_OBJECTS:
-        return _joined(map(known, items)) if items else FRESH
-    return known(0) if isinstance(value, range) else UNKNOWN
+        return _join_all(map(value_of, items)) if items else FRESH
+    return value_of(0) if isinstance(value, range) else UNKNOWN
 
 
-def in_class(value: Any, name: str) -> Any:
+def class_attribute(value: Any, name: str) -> Any:
     """Returns what an object's class has under a name, or ``super()`` finds; None if nothing."""
     classes = type(bound_to(value)).__mro__
     if isinstance(value, super):
@@ -297,10 +297,10 @@ def _attribute(value: Any, name: str) -> AbstractValue:
     """Returns the value of an object's attribute; no user code runs."""
     cls = type(value)
     if isinstance(value, super):
-        found = in_class(value, name)
+        found = class_attribute(value, name)
         is_method = isinstance(found, types.FunctionType)
-        return known(types.MethodType(found, bound_to(value))) if is_method else UNKNOWN
-    if not isinstance(value, types.ModuleType) and not is_of_a_library(cls):
+        return value_of(types.MethodType(found, bound_to(value))) if is_method else UNKNOWN
+    if not isinstance(value, types.ModuleType) and not is_library_class(cls):
         found = inspect.getattr_static(value, name, _ABSENT)
         if isinstance(found, property | functools.cached_property):
             getter: Any = found.fget if isinstance(found, property) else found.func
@@ -308,20 +308,20 @@ def _attribute(value: Any, name: str) -> AbstractValue:
             getter = getattr(type(found), "__get__", None)
         if found is _ABSENT:  # resolved by a library's `__getattr__`, such as a module's submodules
             own = next((c for c in cls.__mro__ if "__getattr__" in vars(c)), object)
-            if not is_of_a_library(own):
+            if not is_library_class(own):
                 return UNKNOWN
         for code in (getter, cls.__getattribute__):
             if is_user_module(getattr(code, "__module__", None)):
                 return UNKNOWN
     try:
-        return known(getattr(value, name))
+        return value_of(getattr(value, name))
     except Exception:  # a library's attribute may raise anything
         return UNKNOWN
 
 
 def names_of_function(function: types.FunctionType) -> Callable[[str], AbstractValue]:
     """Returns the lookup of a function's free names: closure, globals, builtins."""
-    bound = {name: known(value) for name, value in closure(function).items()}
+    bound = {name: value_of(value) for name, value in closure(function).items()}
     closed = dict.fromkeys(function.__code__.co_freevars, UNKNOWN) | bound
     return names_in(function.__globals__, closed)
 
@@ -335,7 +335,7 @@ def names_in(
         if name in own:
             return own[name]
         if name in namespace:
-            return known(namespace[name])
-        return known(getattr(builtins, name)) if hasattr(builtins, name) else UNKNOWN
+            return value_of(namespace[name])
+        return value_of(getattr(builtins, name)) if hasattr(builtins, name) else UNKNOWN
 
     return name_of

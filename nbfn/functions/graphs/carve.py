@@ -148,7 +148,7 @@ def _function_of(body: _Body, feeds: Mapping[str, Any], name: str) -> TracedFunc
     try:
         made.get_concrete_function()
     except BaseException:
-        delist(made)  # nobody has it
+        delist(made)  # the caller never gets it
         raise
     return made
 

@@ -25,7 +25,7 @@ def element(graph: tf.Graph, item: Any, what: str) -> Any:
         CarveError: If there is none, or more than one.
     """
     if isinstance(item, str):
-        return _named(graph, item, what)
+        return _element(graph, item, what)
     if isinstance(item, tf.Operation):
         _check_graph(graph, item, what)
         return _only_output(item, what)
@@ -53,7 +53,7 @@ def tensor_of(graph: tf.Graph, item: Any, what: str) -> Any:
     return found
 
 
-def _named(graph: tf.Graph, name: str, what: str) -> Any:
+def _element(graph: tf.Graph, name: str, what: str) -> Any:
     operation, colon, index = name.partition(":")
     try:
         found = graph.get_operation_by_name(operation)

@@ -113,7 +113,7 @@ def lines(function: Any, *args: Any, **kwargs: Any) -> LineTimes:
         error = trial.serve(concrete)
         if error is not None:
             raise error
-        trial.put_back()
+        trial.restore()
         given, named = trial.arguments
         times = run(concrete, given, named, timed=True).times
     if times is None:

@@ -193,7 +193,8 @@ def _bodies(graph: Any) -> dict[str, tuple[Operation, ...]]:
     traced = dict(_tensorflow.called_graphs(graph))
     definition = graph.as_graph_def()
     found: dict[str, tuple[Operation, ...]] = {}
-    for name, function in _tensorflow.reached(definition.node, definition.library).items():
+    functions = _tensorflow.reachable_functions(definition.node, definition.library)
+    for name, function in functions.items():
         if name in traced:
             found[name] = tuple(map(_operation, traced[name].get_operations()))
         else:

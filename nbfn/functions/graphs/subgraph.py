@@ -79,7 +79,7 @@ def cut(
 def _returning(graph: tf.Graph) -> Collection[str]:
     """Returns the operations whose control inputs only order all effects before the return.
 
-    TensorFlow 1.x code has only the control inputs that it asks for.
+    In TensorFlow 1.x code, only the user adds control inputs.
     """
     effects = {operation.name for operation in _tensorflow.operations_with_effects(graph)}
     outputs = {tensor.op for tensor in _tensorflow.outputs_of(graph)}
@@ -158,7 +158,7 @@ def _definition(graph: tf.Graph, operations: Mapping[str, Any]) -> Any:
             copy = definition.node.add()
             copy.CopyFrom(node)
             _keep_references(copy, operations)
-    called = _tensorflow.reached(definition.node, whole.library)
+    called = _tensorflow.reachable_functions(definition.node, whole.library)
     definition.library.function.extend(called.values())
     definition.library.gradient.extend(
         each for each in whole.library.gradient if each.function_name in called

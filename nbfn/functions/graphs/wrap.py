@@ -17,7 +17,7 @@ from nbfn.functions.calls.record import RecordView, WatchedRecord, next_id
 from nbfn.functions.graphs.wrap_signature import Given, fixed_signature
 from nbfn.functions.recording.registry import enlist
 from nbfn.functions.traces.cause import Cause
-from nbfn.functions.traces.variable_names import roots, unused
+from nbfn.functions.traces.variable_names import roots, unique_name
 from nbfn.site import call_site
 from nbfn.state.values.introspection import reference_to
 from nbfn.text import count, parameters_text, with_article
@@ -98,7 +98,7 @@ class WrappedFunction(RecordView, tf.Module):  # type: ignore[misc]
         self._owned = list(_tensorflow.owned_variables(made))
         self.recorder = WatchedRecord(label)
         cause = Cause("first_trace", "wrapped: traced once, and never again")
-        self.recorder.add(made, given.key, cause, self.site, seconds, roots(func))
+        self.recorder.add_trace(made, given.key, cause, self.site, seconds, roots(func))
         enlist(self)
 
     @property
@@ -125,7 +125,7 @@ class WrappedFunction(RecordView, tf.Module):  # type: ignore[misc]
             return self.concrete_function(*tensors)
         finally:
             seconds = time.perf_counter() - started
-            self.recorder.called(self.recorder.last_trace, seconds, hit=True)
+            self.recorder.add_call(self.recorder.last_trace, seconds, hit=True)
 
     @property
     def graph(self) -> tf.Graph:
@@ -145,7 +145,7 @@ class WrappedFunction(RecordView, tf.Module):  # type: ignore[misc]
     def named_variables(self) -> dict[str, tf.Variable]:
         """Returns the variables by the names that the code gave them, such as ``"net/w1"``."""
         used: set[str] = set()
-        return {unused(each.name.partition(":")[0], used): each for each in self._owned}
+        return {unique_name(each.name.partition(":")[0], used): each for each in self._owned}
 
     def carve(self, inputs: Any, outputs: Any, prune: bool = False) -> TracedFunction:
         """Makes a function of the part of the graph between some tensors; see `Trace.carve`."""

@@ -108,7 +108,7 @@ def fixed_signature(func: Callable[..., Any], items: Sequence[Any]) -> Given:
 def _fit(name: str, item: Any, value: Any) -> list[tf.Tensor]:
     """Returns the tensors of one argument."""
     if isinstance(item, tf.TensorSpec):
-        return [_converted(name, item, value)]
+        return [_convert(name, item, value)]
     if isinstance(item, tf.TypeSpec):
         if not item.is_compatible_with(value):
             raise TypeError(f"`{name}` is {shorten(repr(value))}, expected {item}")
@@ -127,7 +127,7 @@ def _fit(name: str, item: Any, value: Any) -> list[tf.Tensor]:
     return tensors
 
 
-def _converted(name: str, spec: tf.TensorSpec, value: Any) -> tf.Tensor:
+def _convert(name: str, spec: tf.TensorSpec, value: Any) -> tf.Tensor:
     try:
         tensor = tf.convert_to_tensor(value, spec.dtype)
     except (TypeError, ValueError) as error:

@@ -30,7 +30,7 @@ class Failure:
         function: The name of the function that was called.
         origin: The operation, and the user's line; None if it was not found.
         inputs: Its inputs, by the user's names.
-        turn: The execution of the operation that failed, from 1.
+        execution: The execution of the operation that failed, from 1.
         message: The message of the operation.
         notes: Why values are missing, or may differ from those of the failed call.
     """
@@ -38,7 +38,7 @@ class Failure:
     function: str
     origin: OperationOrigin | None
     inputs: tuple[Extent, ...]
-    turn: int
+    execution: int
     message: str
     notes: tuple[str, ...] = ()
 
@@ -52,7 +52,7 @@ class Failure:
         """Where it failed, as a sentence."""
         if self.origin is None:
             return f"`{self.function}` failed: {self.message}"
-        return f"{self.origin.where} failed{self._turn}: {self.message}"
+        return f"{self.origin.where} failed{self._execution}: {self.message}"
 
     @property
     def sentence(self) -> str:
@@ -62,12 +62,12 @@ class Failure:
             number = self.site.line
             place = "" if number is None else f"line {number}: "
             given = ", ".join(str(each) for each in self.inputs) or "nothing"
-            parts.append(f"{place}`{self.origin.spot.text}` was given {given}{self._turn}")
+            parts.append(f"{place}`{self.origin.spot.text}` was given {given}{self._execution}")
         return "; ".join([*parts, *self.notes])
 
     @property
-    def _turn(self) -> str:
-        return f", in execution {self.turn:,}" if self.turn > 1 else ""
+    def _execution(self) -> str:
+        return f", in execution {self.execution:,}" if self.execution > 1 else ""
 
     def __repr__(self) -> str:
         return with_notes(self.title, self.inputs, self.notes)
@@ -81,7 +81,7 @@ class _Recorder:
         self._origins = Origins(until)
         self._lock = threading.Lock()
         self.seen: list[tuple[OperationOrigin, list[Extent]]] = []
-        self.turns: dict[int, int] = {}
+        self.executions: dict[int, int] = {}
 
     def __call__(self, made: _tensorflow.NewOperation) -> None:
         origin = self._origins.of(made)
@@ -89,20 +89,20 @@ class _Recorder:
             return
         named = zip(made.inputs, origin.inputs, strict=True)
         given = [(each, name) for each, name in named if _is_informative(each, name)]
-        look = functools.partial(self._look, origin, [name for _, name in given])
-        _tensorflow.look_at(look, [each for each, _ in given], before=made.operation)
+        callback = functools.partial(self._observe, origin, [name for _, name in given])
+        _tensorflow.add_callback(callback, [each for each, _ in given], before=made.operation)
 
     def _is_wanted(self, operation: Any) -> bool:
         if self._name is None:
             return _tensorflow.may_fail(operation)
         return _base(operation.name) == self._name
 
-    def _look(self, origin: OperationOrigin, names: Sequence[str], *arrays: Any) -> Any:
+    def _observe(self, origin: OperationOrigin, names: Sequence[str], *arrays: Any) -> Any:
         given = [
             extent_of(name, np.asarray(array)) for name, array in zip(names, arrays, strict=True)
         ]
         with self._lock:
-            self.turns[id(origin)] = self.turns.get(id(origin), 0) + 1
+            self.executions[id(origin)] = self.executions.get(id(origin), 0) + 1
             self.seen = [each for each in self.seen if each[0] is not origin][-1000:]
             self.seen.append((origin, given))
         return False
@@ -141,18 +141,18 @@ def failure_of(
     if again is None:
         missing = ("the call did not fail a second time", *_notes(concrete))
         return Failure(function.label, None, (), 0, message, missing)
-    found = _found(recorder, again)
+    found = _failed_operation(recorder, again)
     if found is None:
         missing = ("the repeated call failed at an operation that was not observed",)
         return Failure(function.label, None, (), 0, message, missing)
     origin, given = found
-    turn = recorder.turns[id(origin)]
+    execution = recorder.executions[id(origin)]
     return Failure(
-        function.label, origin, tuple(given), turn, reason_of(again), tuple(_notes(concrete))
+        function.label, origin, tuple(given), execution, reason_of(again), tuple(_notes(concrete))
     )
 
 
-def _found(
+def _failed_operation(
     recorder: _Recorder, error: BaseException
 ) -> tuple[OperationOrigin, list[Extent]] | None:
     """Returns the failed operation: the last executed one of the longest matching name."""

@@ -43,7 +43,7 @@ class Instrument:
         state = function.recorder.guards.state
         known = self._clones.setdefault(function, {})
         if state not in known:
-            made = known[state] = _tensorflow.unlisted(function, Instrumented)
+            made = known[state] = _tensorflow.untraced_copy(function, Instrumented)
             made._jit_compile = None
             made.original, made.instrument = weakref.ref(function), weakref.ref(self)
         return known[state]

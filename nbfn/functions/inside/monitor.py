@@ -51,7 +51,7 @@ class Finding:
         wrong: Number of wrong values.
         output: The result.
         inputs: The inputs of the operation.
-        turn: The execution of the operation in which it happened, from 1.
+        execution: The execution of the operation in which it happened, from 1.
     """
 
     kind: str
@@ -61,7 +61,7 @@ class Finding:
     wrong: int
     output: Extent
     inputs: tuple[Extent, ...]
-    turn: int
+    execution: int
 
     @property
     def site(self) -> Any:
@@ -74,9 +74,9 @@ class Finding:
         size = int(np.prod(self.output.shape, dtype=np.int64))
         place = f" at {list(self.index)}" if self.index else ""
         share = f" ({self.wrong:,} of {size:,} values, the first{place})" if size > 1 else ""
-        turn = f", in execution {self.turn:,}" if self.turn > 1 else ""
+        execution = f", in execution {self.execution:,}" if self.execution > 1 else ""
         came = {"subnormal": "subnormal values, such as ", "underflow": "zero by underflow: "}
-        return f"{came.get(self.kind, '')}{self.value}{share}{turn}"
+        return f"{came.get(self.kind, '')}{self.value}{share}{execution}"
 
     @property
     def source(self) -> str:
@@ -126,7 +126,7 @@ class Monitor:
         self.operations = 0
         self._origins = Origins(until)
         self._on_finding = on_finding
-        self._looks = _tensorflow.Looks()
+        self._callbacks = _tensorflow.OrderedCallbacks()
         self._lock = threading.Lock()
         self._seen: set[int] = set()
         self._executions: Counter[int] = Counter()
@@ -142,7 +142,7 @@ class Monitor:
         """Called with each operation that is made."""
         origin = self._origins.of(made)
         if made.operation is not None:
-            self._looks.made(made.operation)
+            self._callbacks.order(made.operation)
         if made.type in _UNCHECKED or (made.type in _CALLS and not _is_compiled(made)):
             return None
         if any(each.dtype == tf.variant for each in made.inputs):
@@ -155,18 +155,18 @@ class Monitor:
         inputs = [each for each, _ in given]
         constant = [made.operation is not None and each.op.type == "Const" for each in inputs]
         names = [name for _, name in given]
-        look = functools.partial(self._look, origin, len(outputs), names, constant)
+        check = functools.partial(self._check, origin, len(outputs), names, constant)
         self.operations += 1
         if made.operation is None:
-            look(*(each.numpy() for each in (*outputs, *inputs)))
+            check(*(each.numpy() for each in (*outputs, *inputs)))
             return None
-        looked = self._looks.look_at(look, [*outputs, *inputs])
-        with tf.control_dependencies([looked]):
-            handed = [tf.identity(e) if _is_floating(e) else e for e in made.outputs]
-        self._origins.replaced(origin, handed)
-        return handed
+        checked = self._callbacks.add(check, [*outputs, *inputs])
+        with tf.control_dependencies([checked]):
+            replacements = [tf.identity(e) if _is_floating(e) else e for e in made.outputs]
+        self._origins.replaced(origin, replacements)
+        return replacements
 
-    def _look(
+    def _check(
         self,
         origin: OperationOrigin,
         number: int,
@@ -188,10 +188,10 @@ class Monitor:
                 ]
                 kind = _kind(origin.type, health, given, arrays[number:])
                 if kind is not None:
-                    self._found(kind, origin, array, names, arrays[number:])
+                    self._add_finding(kind, origin, array, names, arrays[number:])
         return False
 
-    def _found(
+    def _add_finding(
         self,
         kind: str,
         origin: OperationOrigin,

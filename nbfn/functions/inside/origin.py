@@ -86,7 +86,7 @@ class Origins:
         name = "" if made.operation is None else str(made.operation.name)
         origin = OperationOrigin(made.type, name, spot, (), is_gradient)
         origin.is_in_library = is_in_library and users is not None
-        known = None if derived is None else self._differentiated(derived)
+        known = None if derived is None else self._differentiated_origin(derived)
         if is_gradient:
             origin.asked_at = spot
         if known is not None:
@@ -127,7 +127,7 @@ class Origins:
         except Exception:  # the name is optional
             return ""
 
-    def _differentiated(self, derived: _tensorflow.Differentiated) -> OperationOrigin | None:
+    def _differentiated_origin(self, derived: _tensorflow.Differentiated) -> OperationOrigin | None:
         """Returns the origin of the operation that is differentiated."""
         if derived.operation is not None:
             return self.at(derived.operation.graph, derived.operation.name)

@@ -58,19 +58,19 @@ class Value:
         site: The line that computed it.
         extent: Its dtype, shape and range when it was last computed.
         arrays: The kept values, the newest last.
-        turns: Number of times that it was computed.
+        executions: Number of times that it was computed.
     """
 
     name: str
     site: Site
     extent: Extent | None = None
     arrays: list[Any] = field(default_factory=list, repr=False)
-    turns: int = 0
+    executions: int = 0
 
     @property
     def times(self) -> str:
         """How often it was computed, if more than once."""
-        return f", computed {self.turns:,} times" if self.turns > 1 else ""
+        return f", computed {self.executions:,} times" if self.executions > 1 else ""
 
     def __str__(self) -> str:
         return f"{self.site}: {self.extent}{self.times}"
@@ -159,19 +159,19 @@ class _Collector:
             is_wanted = not self._names or name in self._names
             is_argument = value.op.type == "Placeholder"
             if is_argument and _tensorflow.is_loop_or_branch(value.graph):
-                continue  # the value before the turn
+                continue  # the value before the iteration
             if is_wanted and (not is_argument or name in self._names):
                 self._attach(value, name, site)
 
     def _attach(self, tensor: Any, name: str, site: Site) -> None:
         if tensor.dtype not in (tf.resource, tf.variant):
             value = self.found.setdefault((name, site), Value(name, site))
-            _tensorflow.look_at(functools.partial(self._keep, value), [tensor])
+            _tensorflow.add_callback(functools.partial(self._keep, value), [tensor])
 
     def _keep(self, value: Value, array: Any) -> Any:
         array = np.array(array)
         with self._lock:
-            value.turns += 1
+            value.executions += 1
             value.extent = extent_of(value.name, array)
             if len(value.arrays) == MAX_TURNS:
                 self._kept_bytes -= value.arrays.pop(0).nbytes
@@ -229,7 +229,7 @@ def values(
     Raises:
         CheckError: If the arguments do not fit the function.
     """
-    args, more = _parted(function, args, kwargs)
+    args, more = _split_arguments(function, args, kwargs)
     lines = (line,) if isinstance(line, int) else tuple(line)
     collector = _Collector((*names, *more), lines, values.__code__)
     instrument = Instrument(collector)
@@ -237,7 +237,7 @@ def values(
         with _looking_at_returns(collector):
             concrete = trial.traced(instrument.function(function))
         error = trial.serve(concrete)
-    found = [each for each in collector.found.values() if each.turns]
+    found = [each for each in collector.found.values() if each.executions]
     found.sort(key=lambda each: (str(each.site.file), each.site.line or 0))
     notes = [] if error is None else [f"the call raised {type(error).__name__}: {reason_of(error)}"]
     lost = sum(1 for each in found if not each.arrays)
@@ -246,7 +246,7 @@ def values(
     return Values(function.label, found, notes)
 
 
-def _parted(
+def _split_arguments(
     function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> tuple[Sequence[Any], Sequence[str]]:
     """Splits a function's arguments from the names of its variables that follow them."""

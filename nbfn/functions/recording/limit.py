@@ -93,7 +93,7 @@ class Limit:
         """Warns once if retraces are frequent; called after each retrace.
 
         They are frequent if there are five in ten calls, or if one changing Python number has
-        caused five, at any distance: such a number goes on changing.
+        caused five, at any distance: such a number will change again.
 
         Args:
             name: The function's name.

@@ -22,12 +22,12 @@ from nbfn.functions.recording.refusal import (
 )
 from nbfn.functions.recording.staleness import Staleness
 from nbfn.functions.recording.stance import Stance, enforce, stance_of
-from nbfn.functions.retraces.explain import explain, stale
-from nbfn.functions.retraces.remedy import Called, is_declared, remedy_for
+from nbfn.functions.retraces.explain import explain, stale_causes
+from nbfn.functions.retraces.remedy import CallDescription, is_declared, remedy_for
 from nbfn.functions.retraces.trace_causes import EMPTY, FAILED, FIRST, causes_of
 from nbfn.functions.traces.cause import Cause, Remedy, Retrace, Wanted
-from nbfn.functions.traces.context import Context, Strategy, here, summaries_of
-from nbfn.functions.traces.created_variables import DeadStateError, check_state, watch_state
+from nbfn.functions.traces.context import Context, Strategy, current_context, summaries_of
+from nbfn.functions.traces.created_variables import DeadStateError, check_variables, watch_variables
 from nbfn.functions.traces.key import key_of
 from nbfn.functions.traces.trace import Trace
 from nbfn.serial import serial
@@ -45,9 +45,9 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def _harmless(method: _Method) -> _Method:
-    """Warns once of an error in nbfn's bookkeeping; the call goes on without being recorded.
+    """Warns once of an error in nbfn's bookkeeping; the call continues without a record.
 
-    Refusals, which the user has asked for, are raised.
+    Refusals are raised, because the user has requested them.
     """
 
     @functools.wraps(method)
@@ -79,7 +79,7 @@ def _count_outermost(call: Call, now: float) -> None:
 
 
 def _named_remedy(
-    called: Called, name: Callable[[], str | None], causes: tuple[Cause, ...]
+    called: CallDescription, name: Callable[[], str | None], causes: tuple[Cause, ...]
 ) -> Remedy | None:
     return remedy_for(replace(called, name=name()), causes)
 
@@ -235,7 +235,7 @@ class Recorder(Record):
             strategy = (
                 None if spread is None else Strategy(spread.label, serial(spread), False, True)
             )
-            return here(state.number, summaries, strategy), state
+            return current_context(state.number, summaries, strategy), state
 
     @_harmless
     def found(self, concrete: Any) -> None:
@@ -245,7 +245,7 @@ class Recorder(Record):
             return
         call.trace = self.traces.get(id(concrete))
         if call.trace is not None and call.counts:
-            check_state(self.name, call.trace)
+            check_variables(self.name, call.trace)
             objects = _tensorflow.objects(concrete.function_type)
             if self.guards.on_stale in ("warn", "raise"):
                 self.staleness.report(self.name, call.trace, tuple(objects), _ADVICE)
@@ -274,7 +274,7 @@ class Recorder(Record):
     def note_failure(self, error: Exception) -> None:
         """Adds to an error that the trace was made because of a change in Python, if it was.
 
-        The call before worked, and a plain tf.function would go on with its trace.
+        The call before succeeded, and a plain tf.function would have used its trace again.
         """
         call = self.current
         if call is None or call.wanted is None or not self.traces:
@@ -328,9 +328,9 @@ class Recorder(Record):
             if (
                 known is not None
                 and trace.differs_in_state_alone(key, call.wanted.context)
-                and _tensorflow.do_the_same(known, concrete)
+                and _tensorflow.are_equivalent(known, concrete)
             ):
-                causes = stale(trace.state.differences(call.wanted.state))
+                causes = stale_causes(trace.state.differences(call.wanted.state))
                 with self.lock:
                     seconds = time.perf_counter() - call.missed_at
                     self.trace_seconds += seconds
@@ -348,15 +348,15 @@ class Recorder(Record):
     def added(self, concrete: Any) -> None:
         """Notes that a new trace is in the cache."""
         self.on_cache_change()
-        self._added(concrete)
+        self._record_trace(concrete)
 
     @_harmless
-    def _added(self, concrete: Any) -> None:
+    def _record_trace(self, concrete: Any) -> None:
         call = self.current
         tracing = call is not None and call.missed_at
         seconds = time.perf_counter() - tracing if tracing else 0.0
         with self.lock:
-            trace, retrace = self._explained(concrete, call, seconds)
+            trace, retrace = self._explain(concrete, call, seconds)
             trace.last_used = next(clock)
             self._count_trace(id(concrete), trace, retrace, call)
             if retrace is not None:
@@ -366,7 +366,7 @@ class Recorder(Record):
         for listener in list(self.listeners):
             listener(trace)
 
-    def _explained(
+    def _explain(
         self, concrete: Any, call: Call | None, seconds: float
     ) -> tuple[Trace, Retrace | None]:
         """Builds the record of a new trace and, unless it is the first, of the retrace."""
@@ -381,7 +381,7 @@ class Recorder(Record):
         )
         trace = Trace(self._made + 1, concrete, wanted.key, causes[0], site, seconds, self.roots())
         trace.context, trace.state = wanted.context, wanted.state
-        watch_state(trace, self.on_cache_change)
+        watch_variables(trace, self.on_cache_change)
         trace.watch_objects(self._unusable)
         trace.watch_guarded(self.guards.references(), self._unusable)
         if not nearest:
@@ -437,7 +437,7 @@ class Recorder(Record):
         self, causes: tuple[Cause, ...], site: Site, wanted: Wanted
     ) -> Callable[[], Remedy | None]:
         """Returns a function that returns the remedy, after a search for the function's name."""
-        called = Called(
+        called = CallDescription(
             None,
             self.relaxing,
             site,
@@ -454,8 +454,8 @@ class Recorder(Record):
         return lambda: remedy
 
     @_harmless
-    def compiled(self, trace: Trace, shapes: str, seconds: float) -> None:
-        """Notes that a trace compiled by XLA has run for these shapes."""
+    def record_compilation(self, trace: Trace, shapes: str, seconds: float) -> None:
+        """Records that XLA has compiled a trace for these shapes."""
         if shapes in trace.compiled:
             return
         first = not trace.compiled
@@ -494,7 +494,7 @@ class Recorder(Record):
         if not (self._unusable or has_traced):
             return []
         with self.lock:
-            # By `pop`, as a weak reference of another thread may append meanwhile.
+            # By `pop`, because a weak reference may append on another thread at the same time.
             numbers = {self._unusable.pop() for _ in range(len(self._unusable))}
             if has_traced and last is not None:
                 older = (each for each in self.traces.values() if each.state is not last.state)

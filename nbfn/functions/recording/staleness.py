@@ -7,7 +7,7 @@ from typing import Any
 
 from nbfn.functions.guards import Guards, Objects
 from nbfn.functions.recording.refusal import StaleTraceError
-from nbfn.functions.retraces.explain import stale
+from nbfn.functions.retraces.explain import stale_causes
 from nbfn.functions.traces.cause import Cause
 from nbfn.functions.traces.trace import Trace
 from nbfn.site import warn
@@ -26,12 +26,12 @@ class Staleness:
     def __init__(self, guards: Guards) -> None:
         self._guards = guards
         self._reported: dict[tuple[Any, ...], set[str]] = defaultdict(set)
-        self._looked_at: dict[int, int] = {}
-        """The state in which a hit of each trace was last looked at."""
+        self._checked_in: dict[int, int] = {}
+        """The state in which each trace was last checked, by number."""
 
-    def since(self, trace: Trace) -> tuple[Cause, ...]:
+    def changes_since(self, trace: Trace) -> tuple[Cause, ...]:
         """Returns what has changed of what a trace has read, except through its arguments."""
-        return stale(trace.changed_roots(self._guards.fingerprints(), partial=True))
+        return stale_causes(trace.changed_roots(self._guards.fingerprints(), partial=True))
 
     def report(self, name: str, trace: Trace, objects: Objects | None, advice: str) -> None:
         """Warns once for each change, or raises, if a trace that is about to serve is stale.
@@ -50,12 +50,12 @@ class Staleness:
         """
         if objects is None:
             state = self._guards.state
-            if self._looked_at.get(trace.number) == state:  # a hit looks once for each state
+            if self._checked_in.get(trace.number) == state:  # one check for each state
                 return
-            self._looked_at[trace.number] = state
-            causes = self.since(trace)
+            self._checked_in[trace.number] = state
+            causes = self.changes_since(trace)
         else:
-            causes = stale(trace.changed_roots(self._guards.fingerprints(objects)))
+            causes = stale_causes(trace.changed_roots(self._guards.fingerprints(objects)))
         if not causes:
             return
         what = reasons(causes)

@@ -20,7 +20,7 @@ Stance = Literal["default", "fail_on_retrace", "eager", "eager_on_retrace", "che
 _blocks: ContextVar[tuple[tuple[Stance, frozenset[str]], ...]] = ContextVar("stances", default=())
 
 
-class _Everywhere:
+class _GlobalStance:
     """The stance outside every with-block.
 
     `used` is False while every call has the default stance, which keeps calls fast.
@@ -70,11 +70,11 @@ def stance(name: str, *functions: Any) -> WithBlock:
             raise TypeError(f"expected a traced function, found {type(function).__name__}")
     ids = frozenset(function.id for function in functions)
     names = "".join(f", {function.label}" for function in functions)
-    return WithBlock(f'nbfn.stance("{name}"{names})', lambda: _applied(wanted, ids))
+    return WithBlock(f'nbfn.stance("{name}"{names})', lambda: _apply(wanted, ids))
 
 
 @contextmanager
-def _applied(wanted: Stance, functions: frozenset[str]) -> Iterator[None]:
+def _apply(wanted: Stance, functions: frozenset[str]) -> Iterator[None]:
     everywhere = blocks.get(wanted, nullcontext) if not functions else nullcontext
     with within(wanted, functions), everywhere():
         yield
@@ -94,22 +94,22 @@ def within(wanted: Stance, functions: frozenset[str] = frozenset()) -> Iterator[
 
 def _count_blocks(change: int) -> None:
     """Updates the number of open blocks; calls look for stances only while there are any."""
-    with _Everywhere.lock:
-        _Everywhere.open_blocks += change
-        _Everywhere.used = bool(_Everywhere.open_blocks) or _Everywhere.stance != "default"
+    with _GlobalStance.lock:
+        _GlobalStance.open_blocks += change
+        _GlobalStance.used = bool(_GlobalStance.open_blocks) or _GlobalStance.stance != "default"
 
 
 def set_stance(name: str) -> None:
     """Sets the stance that holds outside every with-block. Raises ValueError as `stance`."""
     wanted = checked(name)
-    block, _Everywhere.block = _Everywhere.block, None
+    block, _GlobalStance.block = _GlobalStance.block, None
     if block is not None:
         block.__exit__(None, None, None)
     if wanted in blocks:
         block = blocks[wanted]()
         block.__enter__()
-        _Everywhere.block = block
-    _Everywhere.stance = wanted
+        _GlobalStance.block = block
+    _GlobalStance.stance = wanted
     _count_blocks(0)
 
 
@@ -117,12 +117,12 @@ def stance_of(function_id: str, own: Stance | None) -> Stance:
     """Returns the stance of calls: the function's own, the innermost block's, or the global one."""
     if own is not None:
         return own
-    if not _Everywhere.used:
+    if not _GlobalStance.used:
         return "default"
     for name, functions in reversed(_blocks.get()):
         if not functions or function_id in functions:
             return name
-    return _Everywhere.stance
+    return _GlobalStance.stance
 
 
 def enforce(

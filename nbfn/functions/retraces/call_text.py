@@ -57,18 +57,18 @@ def _change(call: ast.Call, parameters: Sequence[str], parameter: str, change: s
     """Changes one argument; False if it is not in the call."""
     for keyword in call.keywords:
         if keyword.arg == parameter:
-            keyword.value = _changed(keyword.value, change)
+            keyword.value = _changed_argument(keyword.value, change)
             return True
     position = parameters.index(parameter) if parameter in parameters else len(call.args)
     if position >= len(call.args) or any(
         isinstance(argument, ast.Starred) for argument in call.args[: position + 1]
     ):
         return False
-    call.args[position] = _changed(call.args[position], change)
+    call.args[position] = _changed_argument(call.args[position], change)
     return True
 
 
-def _changed(argument: ast.expr, change: str) -> ast.expr:
+def _changed_argument(argument: ast.expr, change: str) -> ast.expr:
     return ast.parse(change.format(f"({ast.unparse(argument)})"), mode="eval").body
 
 

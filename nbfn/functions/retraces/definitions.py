@@ -56,7 +56,7 @@ class Definition:
 _seen: dict[tuple[str, str], Definition] = {}
 
 
-def define(python_function: Callable[..., Any]) -> tuple[Cause, Definition | None]:
+def record_definition(python_function: Callable[..., Any]) -> tuple[Cause, Definition | None]:
     """Records a definition, and returns the cause of its first trace."""
     function = plain_function(python_function)
     code = getattr(function, "__code__", None)

@@ -133,7 +133,7 @@ def diff(a: Any, b: Any) -> TraceDiff:
         causes=_causes(trace, other),
         removed_captures=tuple(c for id, c in mine.items() if id not in theirs),
         added_captures=tuple(c for id, c in theirs.items() if id not in mine),
-        types=_uneven(_types(old), _types(new)),
+        types=_different_counts(_types(old), _types(new)),
         removed={name: node.op for name, node in before.items() if name not in after},
         added={name: node.op for name, node in after.items() if name not in before},
         constants=tuple(constants),
@@ -169,12 +169,12 @@ def _types(definition: Any) -> Counter[str]:
     Gradients are stored as functions beside the graph; they are not counted.
     """
     found = Counter(node.op for node in definition.node)
-    for function in _tensorflow.reached(definition.node, definition.library).values():
+    for function in _tensorflow.reachable_functions(definition.node, definition.library).values():
         found.update(node.op for node in function.node_def)
     return found
 
 
-def _uneven(old: Mapping[str, int], new: Mapping[str, int]) -> dict[str, tuple[int, int]]:
+def _different_counts(old: Mapping[str, int], new: Mapping[str, int]) -> dict[str, tuple[int, int]]:
     pairs = {kind: (old.get(kind, 0), new.get(kind, 0)) for kind in {**old, **new}}
     return {kind: pair for kind, pair in sorted(pairs.items()) if pair[0] != pair[1]}
 

@@ -73,7 +73,7 @@ def explain(wanted: Wanted, traces: Sequence[Trace]) -> tuple[tuple[Cause, ...],
     causes = all_differences(nearest[-1], wanted)
     if not causes:
         changed = nearest[-1].state.changes(wanted.state.fingerprints)
-        causes = (_of_owner(changed[0][0]) if changed else _TYPE,)
+        causes = (_cause_in_owner(changed[0][0]) if changed else _TYPE,)
     return tuple(_with_history(c, wanted.key, traces) for c in causes), tuple(nearest)
 
 
@@ -81,7 +81,7 @@ def _score(trace: Trace, wanted: Wanted) -> int:
     """Returns the distance of a trace; builds no text, as there may be many traces."""
     score = sum(_WEIGHT.get(code, 1) for _, code in _codes(trace.key, wanted.key))
     if trace.context != wanted.context:
-        score += len(list(_of_context(trace.context, wanted.context)))
+        score += len(list(_context_causes(trace.context, wanted.context)))
         score += len(trace.state.differences(wanted.state))
     return score
 
@@ -90,16 +90,16 @@ def all_differences(trace: Trace, wanted: Wanted) -> tuple[Cause, ...]:
     """Returns every difference between what a trace was made for and what is wanted."""
     of_arguments = differences(trace.key, wanted.key)
     others = tuple(f"{c.path}." for c in of_arguments if c.code == "object_identity")
-    changed = stale(trace.state.differences(wanted.state))
+    changed = stale_causes(trace.state.differences(wanted.state))
     return (
         *of_arguments,
-        *_of_context(trace.context, wanted.context),
+        *_context_causes(trace.context, wanted.context),
         # Changes below a different object are not reported separately.
         *(cause for cause in changed if not str(cause.path).startswith(others)),
     )
 
 
-def stale(changed: Iterable[Change]) -> tuple[Cause, ...]:
+def stale_causes(changed: Iterable[Change]) -> tuple[Cause, ...]:
     """Returns the causes for Python state that a trace read and that has changed."""
     causes = []
     for source, (old, new) in changed:
@@ -123,20 +123,20 @@ def stale(changed: Iterable[Change]) -> tuple[Cause, ...]:
     return tuple(causes)
 
 
-def _of_owner(source: Source) -> Cause:
+def _cause_in_owner(source: Source) -> Cause:
     """Returns the cause for a change in Keras's private state, naming the object that has it."""
     owner = source.name.rpartition(".")[0] or source.name
     return Cause("stale", f"`{owner}` has other settings than before", owner, kind="object")
 
 
-def _of_context(old: Context | None, new: Context | None) -> Iterator[Cause]:
+def _context_causes(old: Context | None, new: Context | None) -> Iterator[Cause]:
     if old is None or new is None:
         return
     if old.device != new.device:
         before, after = (short_device(c.device) if c.device else "none" for c in (old, new))
         yield Cause("device", f"the device scope was {before}, is {after}", None, before, after)
     if old.strategy != new.strategy:
-        yield _of_strategy(old.strategy, new.strategy)
+        yield _strategy_cause(old.strategy, new.strategy)
     if old.graph != new.graph:
         was, now = ("in a tf.Graph" if each.graph else "eagerly" for each in (old, new))
         now = "in another tf.Graph" if old.graph and new.graph else now
@@ -145,10 +145,10 @@ def _of_context(old: Context | None, new: Context | None) -> Iterator[Cause]:
         yield Cause("summaries", "the summary writer or its condition differs")
 
 
-def _of_strategy(old: Strategy | None, new: Strategy | None) -> Cause:
-    was, now = ("none" if each is None else each[0] for each in (old, new))
-    if old is not None and new is not None and old[:2] == new[:2]:
-        was, now = ("a replica" if each[2] else "across replicas" for each in (old, new))
+def _strategy_cause(old: Strategy | None, new: Strategy | None) -> Cause:
+    was, now = ("none" if each is None else each.label for each in (old, new))
+    if old is not None and new is not None and ((old.label, old.number) == (new.label, new.number)):
+        was, now = ("a replica" if each.is_replica else "across replicas" for each in (old, new))
     elif was == now:
         now = f"another {now} object"
     return Cause("strategy", f"the strategy was {was}, is {now}", None, was, now)
@@ -167,7 +167,7 @@ def differences(old: Key, new: Key) -> tuple[Cause, ...]:
         if len(paths) < _MANY:
             causes.append(_describe(path, code, old, new))
         elif path == paths[0]:
-            causes.append(_of_sizes(paths, _describe(path, code, old, new)))
+            causes.append(_combined_sizes(paths, _describe(path, code, old, new)))
     return tuple(causes)
 
 
@@ -175,7 +175,7 @@ def _argument(path: str) -> str:
     return re.split(r"[.\[]", path, maxsplit=1)[0]
 
 
-def _of_sizes(paths: Sequence[str], first: Cause) -> Cause:
+def _combined_sizes(paths: Sequence[str], first: Cause) -> Cause:
     """Returns one cause for parts of an argument that differ in size, such as variables."""
     argument = _argument(paths[0])
     sentence = f"{len(paths)} shapes in `{argument}` differ, such as {first.sentence}"
@@ -248,28 +248,28 @@ def _describe(path: str, code: str, old: Key, new: Key) -> Cause:
         return Cause("alias", sentence, path)
     if isinstance(before, TensorLeaf) and isinstance(after, TensorLeaf):
         if code == "python_type":
-            return _cause(
+            return _leaf_cause(
                 code, path, "kind of tensor", str(before), str(after), _number(before, after)
             )
         if code == "dtype":
-            return _cause(code, path, "dtype", str(before.dtype), str(after.dtype))
+            return _leaf_cause(code, path, "dtype", str(before.dtype), str(after.dtype))
         if code == "shape":
-            return _cause(code, path, "shape", sizes(before.shape), sizes(after.shape))
+            return _leaf_cause(code, path, "shape", sizes(before.shape), sizes(after.shape))
         if code == "rank":
             was, now = (
                 "unknown" if s is None else f"{len(s)} {sizes(s)}"
                 for s in (before.shape, after.shape)
             )
-            return _cause(code, path, "rank", was, now)
+            return _leaf_cause(code, path, "rank", was, now)
         if code == "structure":
-            return _cause(code, path, *_of_specs(before.spec, after.spec))
+            return _leaf_cause(code, path, *_differing_property(before.spec, after.spec))
     if isinstance(before, ValueLeaf) and isinstance(after, ValueLeaf) and code == "python_value":
         kind = "field" if after.in_spec else _number(before, after)
-        return _cause(code, path, "Python value", before.text, after.text, kind)
+        return _leaf_cause(code, path, "Python value", before.text, after.text, kind)
     if code == "structure":
         was = old.containers.get(path) or str(before or "absent")
         now = new.containers.get(path) or str(after or "absent")
-        return _cause(code, path, "structure", was, now, _sequence(old, new, path))
+        return _leaf_cause(code, path, "structure", was, now, _sequence(old, new, path))
     if isinstance(before, ObjectLeaf) and isinstance(after, ObjectLeaf):
         was, now = with_article(before.type_name), with_article(after.type_name)
         sentence = f"`{path}` is another {after.type_name}"
@@ -280,7 +280,7 @@ def _describe(path: str, code: str, old: Key, new: Key) -> Cause:
     what = "kind of argument"
     if code == "python_type" and isinstance(before, ValueLeaf) and isinstance(after, ValueLeaf):
         what = "Python type"
-    return _cause(code, path, what, str(before), str(after), _number(before, after))
+    return _leaf_cause(code, path, what, str(before), str(after), _number(before, after))
 
 
 def _number(*leaves: Leaf | None) -> Kind:
@@ -314,7 +314,7 @@ def _sequence(old: Key, new: Key, path: str) -> Kind:
     return "sequence" if kinds in (["list"] * 2, ["tuple"] * 2) else None
 
 
-def _of_specs(old: Any, new: Any) -> tuple[str, str, str]:
+def _differing_property(old: Any, new: Any) -> tuple[str, str, str]:
     """Returns the property in which two specifications of one kind differ, and its values."""
     for name in dir(type(old)):
         if not name.startswith("_") and isinstance(getattr(type(old), name), property):
@@ -324,7 +324,7 @@ def _of_specs(old: Any, new: Any) -> tuple[str, str, str]:
     return "type", shorten(str(old)), shorten(str(new))
 
 
-def _cause(code: str, path: str, what: str, old: str, new: str, kind: Kind = None) -> Cause:
+def _leaf_cause(code: str, path: str, what: str, old: str, new: str, kind: Kind = None) -> Cause:
     old, new = apart(old, new, _MAX_SIDE)
     return Cause(code, f"`{path}`: {what} was {old}, is {new}", path, old, new, kind=kind)
 

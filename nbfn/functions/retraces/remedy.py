@@ -18,7 +18,7 @@ SIZES = ("shape", "rank")
 
 
 @dataclass(frozen=True)
-class Called:
+class CallDescription:
     """How user code calls a function.
 
     Attributes:
@@ -40,7 +40,7 @@ class Called:
     by_value: frozenset[str] = frozenset()
 
 
-def remedy_for(called: Called, causes: Sequence[Cause]) -> Remedy | None:
+def remedy_for(called: CallDescription, causes: Sequence[Cause]) -> Remedy | None:
     """Returns the remedy for a miss, for all of its causes together.
 
     Returns:
@@ -57,7 +57,7 @@ def remedy_for(called: Called, causes: Sequence[Cause]) -> Remedy | None:
     ]
     ending = [cause for cause in causes if called.recursive and cause.code == "python_value"]
     if ending:
-        return Remedy(_of_all(_RECURSION, ending))
+        return Remedy(_filled_in(_RECURSION, ending))
     relaxed = [cause for cause in causes if _can_relax(cause)]
     cast = [cause for cause in causes if cause.code == "dtype"]
     others = [cause for cause in causes if cause not in relaxed and cause.code != "dtype"]
@@ -66,10 +66,10 @@ def remedy_for(called: Called, causes: Sequence[Cause]) -> Remedy | None:
     rewritten = None
     if cast:
         rewritten = _with_casts(called, cast)
-        sentences.append(_casting(cast, written=rewritten is not None))
+        sentences.append(_cast_advice(cast, written=rewritten is not None))
         code += [rewritten] if rewritten else []
     if relaxed:
-        sentences.append(_relaxing(relaxed))
+        sentences.append(_relax_advice(relaxed))
         if not others:  # a signature cannot cover other differences
             if called.name is None and called.relaxing is None:
                 sentences[-1] += f": {called.unnamed}"
@@ -140,14 +140,14 @@ _SEQUENCE = (
 def _advices(causes: Sequence[Cause], most: int) -> list[str]:
     """Returns advice on causes that need neither cast nor signature: at most `most` sentences."""
     is_another = any(cause.code == "stale" and cause.kind == "object" for cause in causes)
-    alike: dict[str, list[Cause]] = {}
+    groups: dict[str, list[Cause]] = {}
     for cause in causes:
         advice = _advice(cause)
         if advice is not None and not (is_another and advice == _ANOTHER_VARIABLE):
             # One sentence serves all paths if it uses nothing else of the cause.
             key = f"{advice}{cause.path}{cause.old}" if "{old}" in advice else advice
-            alike.setdefault(key, []).append(cause)
-    found = [_of_all(str(_advice(group[0])), group) for group in alike.values()]
+            groups.setdefault(key, []).append(cause)
+    found = [_filled_in(str(_advice(group[0])), group) for group in groups.values()]
     more = len(found) - max(most, 1)
     if more > 0:
         found = [*found[:-more], f"do the same for {count(more, 'other cause')}"]
@@ -155,7 +155,7 @@ def _advices(causes: Sequence[Cause], most: int) -> list[str]:
     return found
 
 
-def _of_all(advice: str, causes: Sequence[Cause]) -> str:
+def _filled_in(advice: str, causes: Sequence[Cause]) -> str:
     paths = list(dict.fromkeys(f"`{cause.path}`" for cause in causes))
     more = len(paths) - MAX_CAUSES
     is_one = len(paths) == 1
@@ -199,7 +199,7 @@ def _can_relax(cause: Cause) -> bool:
     return cause.code in SIZES
 
 
-def _relaxing(causes: Sequence[Cause]) -> str:
+def _relax_advice(causes: Sequence[Cause]) -> str:
     parts = [
         (("shape",), "every size of {}"),
         (("rank",), "every rank of {} (or give it one with tf.expand_dims)"),
@@ -213,20 +213,20 @@ def _relaxing(causes: Sequence[Cause]) -> str:
     return f"Let one trace serve {join(what)}"
 
 
-def _casting(causes: Sequence[Cause], written: bool) -> str:
+def _cast_advice(causes: Sequence[Cause], written: bool) -> str:
     sentence = f"Give {join([f'`{cause.path}`' for cause in causes])} one dtype before the call"
     casts = join(list(dict.fromkeys(f"tf.cast(…, tf.{cause.old})" for cause in causes)))
     return sentence if written else f"{sentence}: {casts}"
 
 
-def _with_casts(called: Called, causes: Sequence[Cause]) -> str | None:
+def _with_casts(called: CallDescription, causes: Sequence[Cause]) -> str | None:
     if called.name is None or called.site is None:
         return None
     casts = {str(cause.path): f"tf.cast({{}}, tf.{cause.old})" for cause in causes}
     return rewritten_call(called.site, called.name, called.parameters, casts)
 
 
-def _as_variable(called: Called, cause: Cause) -> str | None:
+def _as_variable(called: CallDescription, cause: Cause) -> str | None:
     """Returns code that keeps a number in a variable, if user code can assign it."""
     if cause.code != "stale" or cause.source not in ("global", "attribute"):
         return None

@@ -45,10 +45,10 @@ def causes_of(
         return (REQUESTED,), ()
     wanted = call.wanted or Wanted(key)
     causes, nearest = explain(wanted, traces)
-    return (*causes, *_widened(wanted.key, key)), nearest
+    return (*causes, *_widening_causes(wanted.key, key)), nearest
 
 
-def _widened(wanted: Key, made: Key) -> list[Cause]:
+def _widening_causes(wanted: Key, made: Key) -> list[Cause]:
     """Returns a cause for each argument that ``reduce_retracing`` made more general."""
     found = []
     for path, leaf in made.leaves.items():

@@ -13,7 +13,7 @@ import tensorflow as tf
 from nbfn import _tensorflow
 from nbfn.code import copy_of_tree
 
-# "·" (U+00B7) is allowed inside of identifiers, and nobody types it.
+# "·" (U+00B7) is allowed inside identifiers, and user code hardly ever has it.
 _GIVEN, _KEEP, _CALL = "nbfn·given", "nbfn·keep", "nbfn·call"
 _FUNCTION = "nbfn·step"
 _AS_THEY_ARE = ("tensorflow", "builtins", "math")
@@ -27,13 +27,13 @@ class Surroundings:
 
     Attributes:
         namespace: The notebook's namespace.
-        compiled: Compiles a module.
+        compile_module: Compiles a module.
         options: Options of ``nbfn.function``.
         relaxing: The code with which the user can let one trace serve more calls.
     """
 
     namespace: dict[str, Any]
-    compiled: Callable[[ast.Module], CodeType]
+    compile_module: Callable[[ast.Module], CodeType]
     options: Mapping[str, Any]
     relaxing: str | None = None
 
@@ -78,7 +78,9 @@ def function_of(
     is_converted = surroundings.options.get("autograph", True)
     step.body[1:1] = [_Calls().visit(each) for each in body] if is_converted else body
     scope: dict[str, Any] = {}
-    exec(surroundings.compiled(ast.fix_missing_locations(tree)), surroundings.namespace, scope)
+    exec(
+        surroundings.compile_module(ast.fix_missing_locations(tree)), surroundings.namespace, scope
+    )
     function: FunctionType = scope["make"](*known.values())
     function.__name__ = function.__qualname__ = name
     function.__code__ = function.__code__.replace(co_name="step")

@@ -79,7 +79,7 @@ class OutputContract:
     """Compares the outputs of a trace with what Python produced, while it is traced.
 
     Args:
-        left: The names that Python wrote, and their values.
+        expected: The names that Python wrote, and their values.
         given: The arguments of Python's run, by name.
 
     Attributes:
@@ -87,14 +87,14 @@ class OutputContract:
         recipe: How the names are assembled from them; None until they were compared.
     """
 
-    def __init__(self, left: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    def __init__(self, expected: Mapping[str, Any], given: Mapping[str, Any]) -> None:
         self.results: dict[str, Any] = {}
         self.recipe: Recipe | None = None
-        self._left = left
+        self._expected = expected
         self._paths: dict[int, list[tuple[Any, ...]]] = {}
         self._symbols: Mapping[str, Any] = {}
         self._builds: list[Build] = []
-        self._numbers: dict[int, tuple[int, Any]] = {}
+        self._indices: dict[int, tuple[int, Any]] = {}
         self._alive: list[Any] = []  # keeps ids valid
         for name, value in given.items():
             self._note(value, (name,))
@@ -121,70 +121,72 @@ class OutputContract:
         Raises:
             NotKeptError: If one of them would get another value.
         """
-        names = tuple((n, self._number(n, value, self._left[n])) for n, value in made.items())
+        names = tuple((n, self._index_of(n, value, self._expected[n])) for n, value in made.items())
         self.recipe = Recipe(tuple(self._builds), names)
         return self.results
 
-    def _number(self, name: str, made: Any, left: Any) -> int:
+    def _index_of(self, name: str, made: Any, expected: Any) -> int:
         """Returns the index of a value among those that the recipe makes."""
         # Equal constants are often one object, so identity shows no relation of their names.
-        if id(left) not in self._numbers or isinstance(left, _CONSTANTS):
-            build = self._build(name, made, left)
-            self._numbers[id(left)] = len(self._builds), made
+        if id(expected) not in self._indices or isinstance(expected, _CONSTANTS):
+            build = self._build(name, made, expected)
+            self._indices[id(expected)] = len(self._builds), made
             self._builds.append(build)
-            self._alive.extend((left, made))
-        number, earlier = self._numbers[id(left)]
-        if not (isinstance(left, _CONSTANTS) or _is_same(made, earlier)):
+            self._alive.extend((expected, made))
+        number, earlier = self._indices[id(expected)]
+        if not (isinstance(expected, _CONSTANTS) or _is_same(made, earlier)):
             raise _broken(name, "as the object of another name, depending on a value")
         return number
 
-    def _build(self, name: str, made: Any, left: Any) -> Build:
-        paths = self._paths.get(id(left), ())
+    def _build(self, name: str, made: Any, expected: Any) -> Build:
+        paths = self._paths.get(id(expected), ())
         for path in paths:  # also if a graph would copy it: the name keeps its object
-            if _is_same(made, _found(self._symbols, path)):
-                return _of_argument(path)
+            if _is_same(made, _at_path(self._symbols, path)):
+                return _build_argument(path)
         # Which object Python returned may depend on a value, as in `if norm < limit`.
-        if paths and made is not left:
+        if paths and made is not expected:
             raise _broken(name, "as an existing object, depending on a value")
-        if isinstance(left, tf.GradientTape):
-            return _spent_tape
-        if is_tensor(made) and is_tensor(left) and not is_variable(left):
-            return self._tensor(name, made, left)
-        if made is left and (is_tensor(left) or not isinstance(left, _CONSTANTS + _CONTAINERS)):
-            return _object(name, left)
-        if made is left and isinstance(left, _CONTAINERS) and not _is_constant(left):
+        if isinstance(expected, tf.GradientTape):
+            return _used_tape
+        if is_tensor(made) and is_tensor(expected) and not is_variable(expected):
+            return self._tensor(name, made, expected)
+        if made is expected and (
+            is_tensor(expected) or not isinstance(expected, _CONSTANTS + _CONTAINERS)
+        ):
+            return _object(name, expected)
+        if made is expected and isinstance(expected, _CONTAINERS) and not _is_constant(expected):
             raise _broken(name, "as an existing object")
-        if is_tensor(made) or is_tensor(left) or type(made) is not type(left):
-            raise _broken(name, f"as {_a(left)}")
-        if isinstance(left, _CONSTANTS):
+        if is_tensor(made) or is_tensor(expected) or type(made) is not type(expected):
+            raise _broken(name, f"as {_describe(expected)}")
+        if isinstance(expected, _CONSTANTS):
             # By text, too: 0.0 equals -0.0.
-            if made is not left and not (made == left and repr(made) == repr(left)):
-                raise _broken(name, f"as {left!r}, where a graph gives {made!r}")
-            return lambda *_: left
-        if isinstance(left, _CONTAINERS):
-            return self._container(name, made, left)
-        raise _broken(name, f"as {_a(left)}")
+            if made is not expected and not (made == expected and repr(made) == repr(expected)):
+                raise _broken(name, f"as {expected!r}, where a graph gives {made!r}")
+            return lambda *_: expected
+        if isinstance(expected, _CONTAINERS):
+            return self._container(name, made, expected)
+        raise _broken(name, f"as {_describe(expected)}")
 
-    def _tensor(self, name: str, made: Any, left: Any) -> Build:
-        is_plain = isinstance(left, tf.Tensor)
-        if not (isinstance(made, tf.Tensor) if is_plain else type(made) is type(left)):
-            raise _broken(name, f"as {_a(left)}")
-        if getattr(made, "dtype", None) != getattr(left, "dtype", None):
-            raise _broken(name, f"as {left.dtype.name}, where a graph gives {made.dtype.name}")
-        if is_plain and not left.shape.is_compatible_with(made.shape):
+    def _tensor(self, name: str, made: Any, expected: Any) -> Build:
+        is_plain = isinstance(expected, tf.Tensor)
+        if not (isinstance(made, tf.Tensor) if is_plain else type(made) is type(expected)):
+            raise _broken(name, f"as {_describe(expected)}")
+        if getattr(made, "dtype", None) != getattr(expected, "dtype", None):
+            raise _broken(name, f"as {expected.dtype.name}, where a graph gives {made.dtype.name}")
+        if is_plain and not expected.shape.is_compatible_with(made.shape):
             raise _broken(name, "with another shape than a graph")
-        if is_plain and left.dtype in (tf.resource, tf.variant):
-            raise _broken(name, f"as a {left.dtype.name} tensor")
+        if is_plain and expected.dtype in (tf.resource, tf.variant):
+            raise _broken(name, f"as a {expected.dtype.name} tensor")
         key = own = RESULT_NAME if name == RESULT else name
         number = len(self.results)
-        while key in self.results or (key != own and key in self._left):
+        while key in self.results or (key != own and key in self._expected):
             key, number = f"{own}_{number}", number + 1
         self.results[key] = made
-        attributes = attributes_of(left)
+        attributes = attributes_of(expected)
         if not attributes:
             return lambda results, *_: results[key]
         held = vars(made)
-        parts = {each: self._number(key, held.get(each), v) for each, v in attributes.items()}
+        parts = {each: self._index_of(key, held.get(each), v) for each, v in attributes.items()}
 
         def build(results: Mapping[str, Any], _: Any, values: Sequence[Any]) -> Any:
             for each, number in parts.items():
@@ -193,21 +195,23 @@ class OutputContract:
 
         return build
 
-    def _container(self, name: str, made: Any, left: Any) -> Build:
-        if len(made) != len(left):
-            raise _broken(name, f"as {_a(left)} of {len(left)}, and a graph of {len(made)}")
-        cls = type(left)
-        if isinstance(left, dict):
-            keys = list(left)
+    def _container(self, name: str, made: Any, expected: Any) -> Build:
+        if len(made) != len(expected):
+            raise _broken(
+                name, f"as {_describe(expected)} of {len(expected)}, and a graph of {len(made)}"
+            )
+        cls = type(expected)
+        if isinstance(expected, dict):
+            keys = list(expected)
             if list(made) != keys or not all(isinstance(key, _CONSTANTS) for key in keys):
                 raise _broken(name, "with other keys than a graph")
-            numbers = [self._number(name, made[key], left[key]) for key in keys]
+            numbers = [self._index_of(name, made[key], expected[key]) for key in keys]
             make = (lambda values: dict(zip(keys, values, strict=True))) if cls is dict else None
         else:
-            numbers = [self._number(name, m, k) for m, k in zip(made, left, strict=True)]
+            numbers = [self._index_of(name, m, k) for m, k in zip(made, expected, strict=True)]
             make = cls if cls in (list, tuple) else getattr(cls, "_make", None)
         if make is None:
-            raise _broken(name, f"as {_a(left)}")
+            raise _broken(name, f"as {_describe(expected)}")
         return lambda _, __, values: make([values[number] for number in numbers])
 
 
@@ -218,10 +222,10 @@ def _is_constant(value: Any) -> bool:
     return isinstance(value, _CONSTANTS)
 
 
-def _object(name: str, left: Any) -> Build:
-    how = f"as {_a(left)}"
+def _object(name: str, expected: Any) -> Build:
+    how = f"as {_describe(expected)}"
     try:
-        reference = weakref.ref(left)
+        reference = weakref.ref(expected)
     except TypeError:
         raise _broken(name, how) from None
 
@@ -245,13 +249,13 @@ def attributes_of(value: Any) -> dict[str, Any]:
     return {name: held for name, held in vars(value).items() if name != "_is_zeros_tensor"}
 
 
-def check_values(left: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+def check_values(expected: Mapping[str, Any], values: Mapping[str, Any]) -> None:
     """Raises a `NotKeptError` if a graph has computed another value than Python.
 
     AutoGraph makes tensors of Python's numbers, and Keras takes other ways in a graph. Rounding may
     differ, and grow in a loop: only values that differ by more than a hundredth are others.
     """
-    for name, value in left.items():
+    for name, value in expected.items():
         for ours, theirs in zip(_tensors_in(values[name]), _tensors_in(value), strict=False):
             if not _is_near(np.asarray(ours), np.asarray(theirs)):
                 raise _broken(name, "with another value than a graph")
@@ -274,11 +278,11 @@ def _is_near(one: Any, other: Any) -> bool:
     return bool(np.allclose(one, other, rtol=0.01, atol=0.01 * size + 1e-6, equal_nan=True))
 
 
-def _of_argument(path: tuple[Any, ...]) -> Build:
-    return lambda _, arguments, __: _found(arguments, path)
+def _build_argument(path: tuple[Any, ...]) -> Build:
+    return lambda _, arguments, __: _at_path(arguments, path)
 
 
-def _found(arguments: Any, path: tuple[Any, ...]) -> Any:
+def _at_path(arguments: Any, path: tuple[Any, ...]) -> Any:
     for key in path:
         arguments = arguments[key]
     return arguments
@@ -290,7 +294,7 @@ def _is_same(one: Any, other: Any) -> bool:
         return True
     if is_tensor(one) and is_tensor(other):
         parts = [tf.nest.flatten(each, expand_composites=True) for each in (one, other)]
-        roots = [list(map(_tensorflow.passed_on, each)) for each in parts]
+        roots = [list(map(_tensorflow.skip_identities, each)) for each in parts]
         return len(roots[0]) == len(roots[1]) and all(map(operator.is_, *roots))
     if type(one) is not type(other):
         return False
@@ -302,7 +306,7 @@ def _is_same(one: Any, other: Any) -> bool:
     return isinstance(one, _CONSTANTS) and bool(one == other)
 
 
-def _spent_tape(*_: Any) -> Any:
+def _used_tape(*_: Any) -> Any:
     """Returns a used tape: a non-persistent tape gives gradients only once."""
     with tf.GradientTape() as tape:
         pass
@@ -315,7 +319,7 @@ def _broken(name: str, how: str) -> NotKeptError:
     return NotKeptError(f"leaves {shown} {how}", name)
 
 
-def _a(value: Any) -> str:
+def _describe(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return "a NumPy array"
     if isinstance(value, np.generic):

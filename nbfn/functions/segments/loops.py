@@ -22,10 +22,10 @@ from nbfn.functions.segments.numbers import is_used_with_tensors
 from nbfn.functions.segments.segment import Segment
 from nbfn.functions.segments.text import Statement
 
-_ITEM, _LOOP, _TURN = "nbfn·item", "nbfn·loop", "nbfn·turn"
+_ITEM, _LOOP, _ITERATION = "nbfn·item", "nbfn·loop", "nbfn·turn"
 _BODY, _TEST = "nbfn·body", "nbfn·test"
 _COUNT, _ITEMS = "nbfn·count", "nbfn·items"
-MIN_TURNS = 4
+MIN_ITERATIONS = 4
 """Minimum number of iterations over a range or a tensor for which a loop is one graph."""
 _EVALUATED = (tf.Tensor, tf.Variable, bool, int, float, np.number)
 _PURE = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.Load)
@@ -83,7 +83,7 @@ class Loop(Segment):
         else:
             is_range = False
             count = int(value.shape[0]) if isinstance(value, tf.Tensor) and value.shape.rank else 0
-        if count < MIN_TURNS:
+        if count < MIN_ITERATIONS:
             return None
         if is_range:
             self._last = value[-1]
@@ -128,10 +128,10 @@ def may_be_loop(statement: Statement) -> bool:
         return not any(isinstance(each, ast.Call | ast.BoolOp) for each in ast.walk(node.test))
     if not isinstance(node.target, ast.Name):
         return False
-    parts = node.iter.args if isinstance(node.iter, ast.Call) else [node.iter]
-    if isinstance(
-        node.iter, ast.Call
-    ):  # the target keeps the last number, unless the body assigns it
+    parts = [node.iter]
+    if isinstance(node.iter, ast.Call):
+        parts = node.iter.args
+        # The target keeps the last number, unless the body assigns it.
         is_bound = any(node.target.id in each.writes for each in statement.blocks[0])
         if is_bound or not _is_call_of(node.iter, "range"):
             return False
@@ -141,16 +141,16 @@ def may_be_loop(statement: Statement) -> bool:
 def _with_while_loop(node: Any, carried: Sequence[str], target: str) -> list[ast.stmt]:
     """Returns the function's statements: the first iteration, and a graph loop for the others."""
     names = ", ".join(carried)
-    count = f"{_TURN} < {_COUNT}" if target else ast.unparse(node.test)
+    count = f"{_ITERATION} < {_COUNT}" if target else ast.unparse(node.test)
     item = f"{target} = {_ITEM}({_ITEMS}, {{}})" if target else "pass"
     text = f"""
 {item.format(0)}
-def {_BODY}({_TURN}, {names}):
-    {item.format(_TURN)}
-    return {_TURN} + 1, {names}
-def {_TEST}({_TURN}, {names}):
+def {_BODY}({_ITERATION}, {names}):
+    {item.format(_ITERATION)}
+    return {_ITERATION} + 1, {names}
+def {_TEST}({_ITERATION}, {names}):
     return {count}
-{_TURN}, {names} = {_LOOP}({_TEST}, {_BODY}, 1, {names})
+{_ITERATION}, {names} = {_LOOP}({_TEST}, {_BODY}, 1, {names})
 """
     tree = ast.parse(text.strip())
     for each in ast.walk(tree):
@@ -161,8 +161,8 @@ def {_TEST}({_TURN}, {names}):
     return [first, *map(copy_of_tree, node.body), body, test, loop]
 
 
-def _item(items: Any, turn: Any) -> Any:
-    return items[turn]
+def _item(items: Any, index: Any) -> Any:
+    return items[index]
 
 
 def _loop(test: Any, body: Any, *state: Any) -> Any:

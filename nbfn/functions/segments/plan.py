@@ -22,7 +22,8 @@ class Plan:
         surroundings: The environment in which its functions are made.
         segments: The segments, by the texts of their statements.
         beginning: The traced segment that begins with a statement.
-        resting: The segment, too short for a trace, that begins with a statement.
+        skipped: The segment that begins with a statement and is not examined for now, as it is too
+            short for a trace.
         stance: The stance of the cell.
         lazily: Whether only segments that run often are traced.
         checks: Whether each new trace is compared with Python.
@@ -47,7 +48,7 @@ class Plan:
         self.surroundings = surroundings
         self.segments: dict[tuple[str, ...], Segment] = {}
         self.beginning: dict[Statement, Segment] = {}
-        self.resting: dict[Statement, Segment] = {}
+        self.skipped: dict[Statement, Segment] = {}
         self.stance: Any = None
         self.lazily = lazily
         self.checks = self.is_eager = False
@@ -75,7 +76,7 @@ class Plan:
         self.saved = 0.0
         self.runs += 1
         if self.runs & (self.runs - 1) == 0:
-            self.resting.clear()
+            self.skipped.clear()
 
     def segment(self, statements: Sequence[Statement]) -> Segment:
         """Returns the segment of some statements."""
@@ -91,7 +92,7 @@ class Plan:
         texts = (statement.text,)
         if texts not in self.segments and may_be_loop(statement):
             block = statement.blocks[0]
-            for known in (self.beginning, self.resting):
+            for known in (self.beginning, self.skipped):
                 body = known.get(block[0])
                 if body is not None and _may_be_repeated(body, block):
                     self.segments[texts] = Loop(statement, body, self._label([statement]))
@@ -110,8 +111,8 @@ class Plan:
         body = {each for each in self.cell.blocks[0] if not _is_negligible(each)}
         return bool(body) and body.issubset(statements)
 
-    def is_to_be_traced(self, segment: Segment) -> bool:
-        """Returns whether a segment is worth a trace, by its measured times."""
+    def should_trace(self, segment: Segment) -> bool:
+        """Returns whether to trace a segment: a whole cell at once, others by measured times."""
         if segment.times.misses_too_often():
             return False
         if not (self.lazily or isinstance(segment, Loop)) and self.is_all(segment.statements):
@@ -120,7 +121,7 @@ class Plan:
             return False
         return segment.times.is_worth_a_trace()
 
-    def is_to_stay_python(self, segment: Segment) -> bool:
+    def should_stay_python(self, segment: Segment) -> bool:
         """Returns whether an untraced segment need not be examined for a while."""
         if segment.reason is not None or segment.times.misses_too_often():
             return True

@@ -16,7 +16,7 @@ from nbfn.functions.segments import times
 from nbfn.functions.segments.contract import NotKeptError
 from nbfn.functions.segments.loops import Loop
 from nbfn.functions.segments.plan import Plan
-from nbfn.functions.segments.segment import SLOWER, Segment, of_error
+from nbfn.functions.segments.segment import SLOWER, Segment, reason_of_error
 from nbfn.functions.segments.text import RESULT, Statement
 
 _ABSENT = object()
@@ -82,12 +82,12 @@ class CellRun:
         elif statement.is_always_python:  # as most in a loop, on each iteration
             return
         segment = self._plan.beginning.get(statement)
-        resting = self._plan.resting.get(statement)
+        skipped = self._plan.skipped.get(statement)
         if segment is not None and self._serves(segment):
             block.decided, block.is_python = index + len(segment.statements), False
         # A sample is measured by a candidate: without one, Python would run it for good.
-        elif resting is not None and not (resting is segment and segment.times.wants_a_sample()):
-            block.decided = index + len(resting.statements)
+        elif skipped is not None and not (skipped is segment and segment.times.needs_sample()):
+            block.decided = index + len(skipped.statements)
         else:
             self._begin(block, statement)
 
@@ -127,7 +127,7 @@ class CellRun:
         if segment.reason is not None or is_seen or not _is_plain():
             return False
         is_slower = segment.times.is_slower_as_graph()
-        if not is_slower and not segment.times.wants_a_sample():
+        if not is_slower and not segment.times.needs_sample():
             return True
         is_all = self._plan.is_all(segment.statements)
         if is_slower and not is_all:
@@ -204,7 +204,7 @@ class CellRun:
             candidate.rejection = "calls a function that reads a name written here"
 
     def _finish(self, block: _BlockRun) -> None:
-        """Ends the candidate of a block; traces it if that is worth it."""
+        """Ends the candidate of a block; traces it if that saves time."""
         candidate, block.candidate = block.candidate, None
         if candidate is None:
             return
@@ -222,12 +222,12 @@ class CellRun:
             segment.reason = self._failed[1]
         if candidate.is_recording and not self._may_run_under_tape(segment):
             if segment.reason is not None or segment.times.is_known_to_be_short(under_tape=True):
-                plan.resting[first] = segment
+                plan.skipped[first] = segment
             return
-        if segment.reason is None and plan.is_to_be_traced(segment):
+        if segment.reason is None and plan.should_trace(segment):
             self._learn(segment, candidate)
-        elif plan.is_to_stay_python(segment):
-            plan.resting[first] = segment
+        elif plan.should_stay_python(segment):
+            plan.skipped[first] = segment
             if not segment.times.hits and not plan.is_all(segment.statements):
                 plan.beginning.pop(first, None)
 
@@ -246,7 +246,7 @@ class CellRun:
             )
         except Exception as error:
             line = _line_of(error, segment)
-            plan.reject(segment, statements, self._namespace, of_error(error), line=line)
+            plan.reject(segment, statements, self._namespace, reason_of_error(error), line=line)
         else:
             if has_missed:
                 segment.times.traced(times.clock() - started)

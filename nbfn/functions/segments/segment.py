@@ -124,12 +124,12 @@ class Segment:
         except NbfnError:
             raise
         except Exception as error:
-            self.reason = of_error(error)
+            self.reason = reason_of_error(error)
             return None
         if trace is None:
             return None
         try:
-            with _tensorflow.AsWritten():
+            with _tensorflow.WithoutOptimizations():
                 results = traced(*given)
             return self._recipes[trace].values(results, arguments)
         except NbfnError:
@@ -137,7 +137,7 @@ class Segment:
         except Exception as error:
             if _tensorflow.may_have_written(trace.graph, error):
                 raise
-            raise NotKeptError(of_error(error, "fails as a graph")) from error
+            raise NotKeptError(reason_of_error(error, "fails as a graph")) from error
 
     def _trace_for(
         self, traced: TracedFunction, arguments: Mapping[str, Any], given: Sequence[Any]
@@ -221,8 +221,8 @@ class Segment:
                 given = known.concrete_function.structured_input_signature[0]
                 traced.evict(known)
             try:
-                with _quietly() as printed, monitor.inspecting():
-                    trace = traced.trace_eager_call(given, self._of_numbers(traced, given))
+                with _suppressed_output() as printed, monitor.inspecting():
+                    trace = traced.trace_eager_call(given, self._cause_of_numbers(traced, given))
                 is_made = True
             except NbfnError:
                 raise
@@ -239,23 +239,23 @@ class Segment:
         if not _tensorflow.has_boolean_conditions(graph):
             raise NotKeptError("needs the value of a tensor")
         if _tensorflow.stateful_random_operations(graph):
-            line = _tensorflow.drawn_in(graph, traced.python_function.__code__)
+            line = _tensorflow.line_of_random_draw(graph, traced.python_function.__code__)
             if line is not None:
                 raise NotKeptError("draws random numbers", line=line)
             self.draws = True
         if _tensorflow.writes(graph):
             for loop in _tensorflow.unordered_loops(graph):
-                line = _tensorflow.line_in(loop, traced.python_function.__code__)
+                line = _tensorflow.line_within(loop, traced.python_function.__code__)
                 raise NotKeptError("writes in a loop of a graph that may fail", line=line or 0)
         else:
-            with _tensorflow.AsWritten():
+            with _tensorflow.WithoutOptimizations():
                 results = trace.concrete_function(*given)
             check_values(after, contract.recipe.values(results, arguments))
         self.results = max(self.results, len(contract.results))
         self._recipes[trace] = contract.recipe
         return True
 
-    def _of_numbers(self, traced: TracedFunction, given: Sequence[Any]) -> Cause | None:
+    def _cause_of_numbers(self, traced: TracedFunction, given: Sequence[Any]) -> Cause | None:
         """Returns a cause if a Python number of all earlier traces is now a tensor."""
         known = [trace.key.leaves for trace in traced.traces]
         names = [
@@ -304,7 +304,7 @@ class Segment:
         return traced
 
 
-def of_error(error: BaseException, what: str = "cannot be traced") -> str:
+def reason_of_error(error: BaseException, what: str = "cannot be traced") -> str:
     """Describes an error as the reason for a segment to be Python."""
     text = " ".join(str(error).split())
     # "Using a symbolic `tf.Tensor` as a Python `bool`", or "Iterating over a symbolic `tf.Tensor`"
@@ -339,7 +339,7 @@ def _is_array(value: Any) -> bool:
 
 
 @contextlib.contextmanager
-def _quietly() -> Iterator[io.StringIO]:
+def _suppressed_output() -> Iterator[io.StringIO]:
     """Suppresses what this thread prints and warns of: Python has run and shown it already.
 
     Output of other threads passes.
@@ -350,14 +350,14 @@ def _quietly() -> Iterator[io.StringIO]:
     def is_other(_: Any = None) -> bool:
         return is_over or threading.get_ident() != thread
 
-    def showing(message: Warning | str, *others: Any, **keywords: Any) -> None:
+    def show_others(message: Warning | str, *others: Any, **keywords: Any) -> None:
         if is_other() or isinstance(message, NbfnWarning):
             show(message, *others, **keywords)
 
     logger = logging.getLogger("tensorflow")  # AutoGraph writes its warnings to it, too
     logger.addFilter(is_other)
-    divided = _Divided(stdout, printed, is_other)
-    sys.stdout, warnings.showwarning = divided, showing
+    divided = _ThreadFilteredStream(stdout, printed, is_other)
+    sys.stdout, warnings.showwarning = divided, show_others
     try:
         yield printed
     finally:
@@ -365,12 +365,12 @@ def _quietly() -> Iterator[io.StringIO]:
         # Another thread may have put its own above these, which then pass on everything.
         if sys.stdout is divided:
             sys.stdout = stdout
-        if warnings.showwarning is showing:
+        if warnings.showwarning is show_others:
             warnings.showwarning = show
         logger.removeFilter(is_other)
 
 
-class _Divided:
+class _ThreadFilteredStream:
     """A stream that diverts the output of one thread."""
 
     def __init__(self, stream: Any, own: io.StringIO, is_other: Callable[[], bool]) -> None:

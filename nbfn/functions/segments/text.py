@@ -1,6 +1,6 @@
-"""Splits a cell into blocks of statements, and compiles it with a question before each statement.
+"""Splits a cell into blocks of statements, and compiles it with a condition on each statement.
 
-A cell stays Python. Its code is compiled once, with a condition on every statement::
+A cell stays Python. Its code is compiled once for a text::
 
     if run.runs_as_python(block, number): loss = loss_of(model(x), y)
 
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any
 
-from nbfn.functions.effects.statement import Verdict, judged
+from nbfn.functions.effects.statement import Verdict, judge
 
 RESULT = "nbfn·result"
 """The name of the cell's last value among the names that a segment writes."""
@@ -105,7 +105,7 @@ class Statement:
         if self.reason is not None and kinds == self._kinds:
             return Verdict(self.reason)
         try:
-            found = judged(self.node, namespace, tapes)
+            found = judge(self.node, namespace, tapes)
         except Exception as error:  # inspecting user objects may raise anything
             found = Verdict(f"cannot be looked into: {type(error).__name__}")
         self._kinds, self.reason = kinds, found.reason
@@ -135,7 +135,7 @@ class AnalysedCell:
 
     Attributes:
         blocks: All blocks, by number; the cell's body is the first.
-        code: The compiled cell, with a question before each statement.
+        code: The compiled cell, with a condition on each statement.
         accumulates: Whether forward accumulators may be open in it.
     """
 
@@ -149,7 +149,7 @@ class AnalysedCell:
         return sorted(every, key=lambda each: (each.node.lineno, each.node.col_offset))
 
     def bound_to(self, run: Any, file: str = "") -> CodeType:
-        """Returns the code, bound to the run that answers its questions.
+        """Returns the code, bound to the run that its conditions call.
 
         Args:
             run: Has `runs_as_python` and `end`, and accepts `result`.
@@ -168,12 +168,14 @@ def _bound(code: CodeType, run: Any, file: str) -> CodeType:
     return code.replace(co_consts=constants, co_filename=file)
 
 
-def analysed(body: Sequence[ast.stmt], compiled: Callable[[ast.Module], CodeType]) -> AnalysedCell:
+def analyse_cell(
+    body: Sequence[ast.stmt], compile_module: Callable[[ast.Module], CodeType]
+) -> AnalysedCell:
     """Analyses a cell.
 
     Args:
         body: The cell's statements.
-        compiled: Compiles a module of them.
+        compile_module: Compiles a module of them.
     """
     body = list(body)
     last = body[-1]
@@ -181,7 +183,7 @@ def analysed(body: Sequence[ast.stmt], compiled: Callable[[ast.Module], CodeType
         target = ast.copy_location(ast.Name(RESULT, ast.Store()), last)
         body[-1] = ast.copy_location(ast.Assign([target], last.value), last)
     reader = _Reader(body)
-    code = compiled(ast.Module(reader.instrumented(body), type_ignores=[]))
+    code = compile_module(ast.Module(reader.instrumented(body), type_ignores=[]))
     # A heuristic, by the text: see tests/functions/segments/test_tapes.py.
     accumulates = any("ForwardAccumulator" in each.text for each in reader.blocks[0])
     return AnalysedCell(reader.blocks, code, accumulates)
@@ -199,7 +201,7 @@ class _Reader:
         self._cell = cell
 
     def instrumented(self, body: Sequence[ast.stmt], *, guarded: bool = False) -> list[ast.stmt]:
-        """Reads a block; returns its statements with a question before each.
+        """Reads a block; returns its statements, each with a condition.
 
         Args:
             body: The statements.
@@ -208,22 +210,22 @@ class _Reader:
         block: list[Statement] = []
         number = len(self.blocks)
         self.blocks.append(block)
-        asked: list[ast.stmt] = []
+        conditional: list[ast.stmt] = []
         for index, node in enumerate(body):
             tape = _closed_tape(body[index:], self._cell)
-            statement = Statement(node, _fixed(node, tape, guarded=guarded), tape)
+            statement = Statement(node, _fixed_reason(node, tape, guarded=guarded), tape)
             if block:
                 block[-1].following = statement
             block.append(statement)
-            executed = self._executed(statement)
+            executed = self._instrument_statement(statement)
             if not (isinstance(node, ast.Global) or _is_future(node)):
-                question = _call("runs_as_python", node, number, index)
-                executed = ast.copy_location(ast.If(question, [executed], []), node)
-            asked.append(executed)
-        asked.append(ast.copy_location(ast.Expr(_call("end", body[-1], number)), body[-1]))
-        return asked
+                condition = _call("runs_as_python", node, number, index)
+                executed = ast.copy_location(ast.If(condition, [executed], []), node)
+            conditional.append(executed)
+        conditional.append(ast.copy_location(ast.Expr(_call("end", body[-1], number)), body[-1]))
+        return conditional
 
-    def _executed(self, statement: Statement) -> ast.stmt:
+    def _instrument_statement(self, statement: Statement) -> ast.stmt:
         """Returns a statement with its blocks instrumented and its result passed to the run."""
         node: Any = copy.copy(statement.node)
         if RESULT in statement.writes:
@@ -245,7 +247,7 @@ class _Reader:
         return executed
 
 
-def _fixed(node: ast.stmt, tape: str | None, *, guarded: bool) -> str | None:
+def _fixed_reason(node: ast.stmt, tape: str | None, *, guarded: bool) -> str | None:
     if not isinstance(node, _CANDIDATES) and tape is None:
         return PLAIN.get(type(node), "is plain Python")
     if guarded:

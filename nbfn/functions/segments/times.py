@@ -105,7 +105,7 @@ class SegmentTimes:
             or self.failed_lookups & (self.failed_lookups - 1) == 0
         )
 
-    def wants_a_sample(self) -> bool:
+    def needs_sample(self) -> bool:
         """Returns whether another run as Python is needed for comparison."""
         taken = len(self._python)
         return taken < _SAMPLES_TO_SETTLE and self.hits >= _HITS_BEFORE_A_SAMPLE << taken

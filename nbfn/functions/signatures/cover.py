@@ -158,21 +158,23 @@ def signature_of(trace: Trace) -> Any:
         return args, kwargs
     named = zip(trace.key.parameters, args, strict=False)
     return (
-        tuple(_replaced(path, value, known) for path, value in named),
-        {path: _replaced(path, value, known) for path, value in kwargs.items()},
+        tuple(_replace_value(path, value, known) for path, value in named),
+        {path: _replace_value(path, value, known) for path, value in kwargs.items()},
     )
 
 
-def _replaced(path: str, value: Any, known: dict[str, Any]) -> Any:
+def _replace_value(path: str, value: Any, known: dict[str, Any]) -> Any:
     if path in known:
         return known[path]
     if isinstance(value, dict):
-        return type(value)({k: _replaced(f"{path}[{k!r}]", v, known) for k, v in value.items()})
+        return type(value)(
+            {k: _replace_value(f"{path}[{k!r}]", v, known) for k, v in value.items()}
+        )
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         fields = zip(value._fields, value, strict=True)
-        return type(value)(*(_replaced(f"{path}.{n}", v, known) for n, v in fields))
+        return type(value)(*(_replace_value(f"{path}.{n}", v, known) for n, v in fields))
     if isinstance(value, list | tuple):
-        return type(value)(_replaced(f"{path}[{i}]", v, known) for i, v in enumerate(value))
+        return type(value)(_replace_value(f"{path}[{i}]", v, known) for i, v in enumerate(value))
     return value
 
 

@@ -86,7 +86,7 @@ def renew(function: Recorded) -> tuple[Trace, ...]:
         return ()
     made = []
     for trace in function.traces:
-        causes = recorder.staleness.since(trace)
+        causes = recorder.staleness.changes_since(trace)
         concrete = trace.live_concrete()
         if not causes or concrete is None:
             continue

@@ -14,14 +14,14 @@ from nbfn.functions.effects.data_loops import endless_loop
 from nbfn.functions.effects.remarks import remarks
 from nbfn.functions.recording.recorded import Recorded
 from nbfn.functions.retraces.definitions import MAX_IN_A_LOOP, Definition
-from nbfn.functions.traced.first_look import first_look
+from nbfn.functions.traced.graph_problems import graph_problems
 from nbfn.functions.traces.trace import Trace
 from nbfn.site import warn
 
-_known: weakref.WeakValueDictionary[int, CodeType] = weakref.WeakValueDictionary()
-"""Code that was already examined, by ``id``; a cell that runs again has new code objects.
+_examined: weakref.WeakValueDictionary[int, CodeType] = weakref.WeakValueDictionary()
+"""Code that was already examined, by ``id``, because CPython compares code objects by content.
 
-CPython compares code objects by their content.
+A cell that runs again has new code objects.
 """
 
 
@@ -46,11 +46,11 @@ def _warn(function: Recorded, definition: Definition | None, trace: Trace) -> No
         )
     if not function.checked_effects:
         function.checked_effects = True
-        if is_known(getattr(python, "__code__", None)):
+        if mark_examined(getattr(python, "__code__", None)):
             return
-        shown = first_look(function.python_function, trace.graph)
-        if shown:
-            warn(f"`{function.label}`, in its first trace:\n  " + "\n  ".join(shown))
+        problems = graph_problems(function.python_function, trace.graph)
+        if problems:
+            warn(f"`{function.label}`, in its first trace:\n  " + "\n  ".join(problems))
         graph_time = _tensorflow.graph_time_functions(trace.graph)
         found = remarks(function.python_function, function.owner, graph_time)
         if found.lines:
@@ -85,11 +85,14 @@ def warn_of_first_hit(function: Recorded) -> None:
         warn(text)
 
 
-def is_known(code: CodeType | None) -> bool:
-    """Returns whether this code was already examined; methods and closures share code."""
+def mark_examined(code: CodeType | None) -> bool:
+    """Returns whether this code was already examined; from now on it is.
+
+    Methods and closures share code.
+    """
     if code is None:
         return False
-    if _known.get(id(code)) is code:
+    if _examined.get(id(code)) is code:
         return True
-    _known[id(code)] = code
+    _examined[id(code)] = code
     return False

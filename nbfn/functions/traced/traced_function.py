@@ -38,7 +38,7 @@ from nbfn.functions.recording.refusal import RunEagerly
 from nbfn.functions.recording.registry import enlist
 from nbfn.functions.recording.stance import Stance, checked, stance_of
 from nbfn.functions.retraces.call_text import rewritten_call
-from nbfn.functions.retraces.definitions import define
+from nbfn.functions.retraces.definitions import record_definition
 from nbfn.functions.signatures import relaxing
 from nbfn.functions.signatures.cover import Cover
 from nbfn.functions.signatures.misfit import clearer_error
@@ -63,22 +63,24 @@ from nbfn.functions.traces.created_variables import (
 )
 from nbfn.functions.traces.sample import sample_of
 from nbfn.functions.traces.trace import Trace
-from nbfn.functions.traces.variable_names import notebook, public_names, roots
+from nbfn.functions.traces.variable_names import notebook_namespace, public_names, roots
 from nbfn.serial import ByIdentity
 from nbfn.site import Site, call_site, definition_site
 from nbfn.text import count, parameters_text, shorten
 
 _Base: Any = _tensorflow.ScopedFunction
-_OF_THIS_PROCESS = (
+_NOT_PICKLED = (
     *("recorder", "id", "site", "relaxed", "converts"),
     *("_dispatch", "_function_cache", "_function_captures", "_observed", "_owner", "known_as"),
     "_descriptor_cache",
     *("_creations", "checked_effects", "pending_warning", "_definition", "_clones", "_states"),
 )
-_OF_ALL_CLONES = (
+"""Attributes that a copy by ``pickle`` or ``copy`` does not have."""
+_SHARED_BY_CLONES = (
     *("recorder", "id", "site", "options", "relaxed", "converts", "known_as", "checked_effects"),
     *("_owner", "_settings", "_pattern", "_creations", "_definition"),
 )
+"""Attributes that all clones, and the tf.functions of all states, have in common."""
 
 
 class TracedFunction(RecordView, _Base):  # type: ignore[misc]
@@ -130,7 +132,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             ),
         )
         self.recorder.function_id = self.id
-        self.recorder.first_cause, self._definition = define(python)
+        self.recorder.first_cause, self._definition = record_definition(python)
         self.checked_effects = False
         self.pending_warning = None
         self._dispatch = Dispatch()
@@ -185,19 +187,23 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         """Yields what user code can name; a library's own names are unknown to it."""
         if is_users:
             yield from self.recorder.roots()
-        yield from public_names(notebook())
+        yield from public_names(notebook_namespace())
 
     def stale_traces(self) -> frozenset[int]:
         """Returns the numbers of the traces that no call finds in the current state."""
         found, recorder = super().stale_traces(), self.recorder
         if recorder.guards.on_stale != "retrace":
             return found
-        return found | {each.number for each in self.traces if recorder.staleness.since(each)}
+        return found | {
+            each.number for each in self.traces if recorder.staleness.changes_since(each)
+        }
 
     def changed_globals(self) -> list[str]:
         """Returns the names of what traces have baked in and that has changed since."""
         serving = [each for each in self.traces if each.serves_calls]
-        found = [cause.path for each in serving for cause in self.recorder.staleness.since(each)]
+        found = [
+            cause.path for each in serving for cause in self.recorder.staleness.changes_since(each)
+        ]
         return list(dict.fromkeys(path for path in found if path is not None))
 
     def __repr__(self) -> str:
@@ -228,17 +234,17 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         state = recorder.guards.state
         known = self._dispatch.find(args, kwargs, state, recorder.guards)
         if known is not None:
-            return self._call_known(*known)
+            return self._call_fast(*known)
         entries, started = self._dispatch.entries, time.perf_counter()
-        result, call = self._call_unknown(args, kwargs, state)
+        result, call = self._call_slow(args, kwargs, state)
         if call.trace is not None:
             if not call.added:
                 self._dispatch.remember(self, call.trace, entries, args, kwargs, state)
             if self._jit_compile:
-                self._compiled(call.trace, args, kwargs, time.perf_counter() - started)
+                self._record_compilation(call.trace, args, kwargs, time.perf_counter() - started)
         return result
 
-    def _call_known(self, entry: Entry, tensors: list[Any]) -> Any:
+    def _call_fast(self, entry: Entry, tensors: list[Any]) -> Any:
         """Makes a call whose trace dispatch has found."""
         __tracebackhide__ = True
         calls = this_thread.calls
@@ -255,7 +261,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
                 spent.calls += 1
             self.recorder.hit(entry.trace, seconds)
 
-    def _call_unknown(self, args: Any, kwargs: Any, state: int) -> tuple[Any, Call]:
+    def _call_slow(self, args: Any, kwargs: Any, state: int) -> tuple[Any, Call]:
         """Makes a call as TensorFlow does; returns its value and its record."""
         __tracebackhide__ = True
         recorder = self.recorder
@@ -264,7 +270,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
                 f"the object of `{self.label}` no longer exists: a traced method does not keep it "
                 "alive. Keep it by a name, and call the method of it"
             )
-        host = self._of_state(args, kwargs, state)
+        host = self._host_for_state(args, kwargs, state)
         fresh = _tensorflow.initialization(host)
         locked = _tensorflow.holds_lock(host)
         # `activity.tracing_since` reads `call` from this frame.
@@ -357,7 +363,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
 
     # A tf.function for each Python state --------------------------------------------------------
 
-    def _of_state(self, args: Any, kwargs: Any, state: int) -> Any:
+    def _host_for_state(self, args: Any, kwargs: Any, state: int) -> Any:
         """Returns the tf.function that traces and serves calls in the current Python state.
 
         TensorFlow allows a function to create variables on its first call only. A model that the
@@ -381,8 +387,8 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
 
     def _new_host(self) -> TracedFunction:
         """Makes the tf.function for a new state."""
-        made = _tensorflow.unlisted(self, TracedFunction)
-        shared = {k: v for k, v in vars(self).items() if k in _OF_ALL_CLONES}
+        made = _tensorflow.untraced_copy(self, TracedFunction)
+        shared = {k: v for k, v in vars(self).items() if k in _SHARED_BY_CLONES}
         made.__dict__.update(shared, _function_cache=self._function_cache, _states={}, _clones=[])
         made.__dict__.update(_observed=True, _dispatch=Dispatch(), _descriptor_cache=ByIdentity())
         return made  # type: ignore[no-any-return]
@@ -478,10 +484,10 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         values = [_fit(spec, value) for spec, value in zip(signature, args, strict=False)]
         return (), values, kwargs
 
-    def _compiled(self, trace: Trace, args: Any, kwargs: Any, seconds: float) -> None:
+    def _record_compilation(self, trace: Trace, args: Any, kwargs: Any, seconds: float) -> None:
         """Records the shapes of a call that XLA has just compiled, if it has."""
         if _tensorflow.plain_eager_device() is not None:
-            self.recorder.compiled(trace, _tensorflow.shapes_text(args, kwargs), seconds)
+            self.recorder.record_compilation(trace, _tensorflow.shapes_text(args, kwargs), seconds)
 
     def _run_eagerly(self, args: Any, kwargs: Any) -> Any:
         """Runs only the Python function, for the stance ``"eager"``."""
@@ -571,12 +577,12 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             reason: Why it is requested, for the trace's cause.
             counts: Whether it represents a call, which the requester will make.
         """
-        return self._requested(Call(self.recorder, counts=counts, reason=reason), args, kwargs)
+        return self._make_concrete(Call(self.recorder, counts=counts, reason=reason), args, kwargs)
 
-    def _requested(self, call: Call, args: Any, kwargs: Any) -> Any:
+    def _make_concrete(self, call: Call, args: Any, kwargs: Any) -> Any:
         calls = this_thread.calls
         depth = len(calls)
-        host = self._of_state(args, kwargs, self.recorder.guards.state)
+        host = self._host_for_state(args, kwargs, self.recorder.guards.state)
         fresh = _tensorflow.initialization(host)
         try:
             self.recorder.begin(call)
@@ -609,7 +615,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         """
         call = Call(self.recorder, counts=False, explains=True, reason=reason)
         try:
-            return self.recorder.traces.get(id(self._requested(call, args, {})))
+            return self.recorder.traces.get(id(self._make_concrete(call, args, {})))
         except RunEagerly:
             return None
         finally:
@@ -649,7 +655,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
 
     def look_up(self, args: Any, kwargs: Any) -> Any:
         """Looks a call up without tracing or running anything; see `_tensorflow.look_up`."""
-        host = self._of_state(args, kwargs, self.recorder.guards.state)
+        host = self._host_for_state(args, kwargs, self.recorder.guards.state)
         if _tensorflow.initialization(host) is not None:  # nothing was traced in this state
             host = self
         return _tensorflow.look_up(host, args, kwargs)
@@ -831,7 +837,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
     def adopt_clone(self, clone: Any) -> None:
         """Records calls of a clone, which a strategy's replicas call, as calls of this function."""
         clone.__class__ = TracedFunction
-        shared = {k: v for k, v in vars(self).items() if k in _OF_ALL_CLONES}
+        shared = {k: v for k, v in vars(self).items() if k in _SHARED_BY_CLONES}
         clone.__dict__.update(shared, _dispatch=Dispatch(), _clones=[], _states={})
         clone._observed = _tensorflow.observe(clone, self.recorder)
         self._clones.append(weakref.ref(clone))
@@ -864,7 +870,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
-        for name in _OF_THIS_PROCESS:
+        for name in _NOT_PICKLED:
             state.pop(name, None)
         return state | dict.fromkeys(state.keys() & set(_tensorflow.OF_FIRST_TRACE))
 

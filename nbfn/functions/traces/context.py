@@ -53,7 +53,9 @@ class Context(NamedTuple):
     graph: object = 0
 
 
-def here(state: int, summaries: object | None = None, strategy: Strategy | None = None) -> Context:
+def current_context(
+    state: int, summaries: object | None = None, strategy: Strategy | None = None
+) -> Context:
     """Returns the context of a call that begins now; `strategy` is the function's own, if any."""
     plain = tf.executing_eagerly() or tf.inside_function()
     graph = 0 if plain else serial(tf.compat.v1.get_default_graph())

@@ -103,11 +103,11 @@ def _advice(name: str) -> str:
 
 def _place() -> str:
     """Returns the position in user code that runs now, as text."""
-    found = _tensorflow.user_line()
+    found = _tensorflow.current_user_line()
     return "an unknown place" if found is None else str(site_of(*found))
 
 
-def watch_state(trace: Trace, invalidate: Callable[[], None]) -> None:
+def watch_variables(trace: Trace, invalidate: Callable[[], None]) -> None:
     """Marks a trace, and calls `invalidate`, when a variable that it captured is garbage-collected.
 
     The next call is then looked up in the trace cache again.
@@ -115,11 +115,11 @@ def watch_state(trace: Trace, invalidate: Callable[[], None]) -> None:
     own = weakref.ref(trace)
     for capture in trace.captures:
         if capture.kind == "variable":
-            lost = partial(_lost, own, capture.name, invalidate)
+            lost = partial(_on_variable_deleted, own, capture.name, invalidate)
             trace.watched.append(weakref.ref(capture.value, lost))
 
 
-def _lost(
+def _on_variable_deleted(
     trace: weakref.ReferenceType[Trace], name: str, invalidate: Callable[[], None], _: Any
 ) -> None:
     alive = trace()
@@ -128,7 +128,7 @@ def _lost(
         invalidate()
 
 
-def check_state(name: str, trace: Trace) -> None:
+def check_variables(name: str, trace: Trace) -> None:
     """Raises DeadStateError if a variable of the trace no longer exists."""
     if trace.lost:
         names = ", ".join(f"`{each}`" for each in trace.lost)

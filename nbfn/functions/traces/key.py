@@ -180,7 +180,7 @@ def _nodes(function_type: Any) -> Iterator[tuple[str, Any]]:
     """Yields each node of the function type, with the parts of composite specifications."""
     for path, node in _tensorflow.nodes(function_type):
         if isinstance(node, _tensorflow.TensorNode):
-            yield from _tensorflow.below(path, _tensorflow.unfold_spec(node.spec))
+            yield from _tensorflow.walk_nodes(path, _tensorflow.unfold_spec(node.spec))
         else:
             yield path, node
 

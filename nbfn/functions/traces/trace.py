@@ -209,7 +209,7 @@ class Trace:
         return self.concrete_function.graph
 
     def graph_def(self) -> Any:
-        """The ``GraphDef``, its function library included. Raises `EvictedError` as `graph`."""
+        """Returns the ``GraphDef`` with its function library. Raises `EvictedError` as `graph`."""
         return self.graph.as_graph_def()
 
     @functools.cached_property

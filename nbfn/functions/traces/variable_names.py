@@ -19,7 +19,7 @@ from nbfn.code import PLAIN, is_user_module, plain_function
 from nbfn.errors import NbfnError
 from nbfn.functions.traces.keras_parts import is_keras_variable, keras_parts
 from nbfn.site import cells_namespace
-from nbfn.state.helpers import named, with_helpers
+from nbfn.state.helpers import named_values, with_helpers
 from nbfn.state.values.introspection import own_attributes
 
 MAX_DEPTH = 50
@@ -37,7 +37,7 @@ _IPYTHONS = frozenset({"In", "Out", "exit", "quit", "get_ipython"})
 """Names that IPython defines in a notebook."""
 
 
-def notebook() -> dict[str, Any]:
+def notebook_namespace() -> dict[str, Any]:
     """Returns the namespace of the session: that of the running cell, or else a script's.
 
     In a shell that is embedded in a function, the cell's namespace is not ``__main__``.
@@ -53,7 +53,7 @@ def roots(python_function: Callable[..., Any], owner: Any = None) -> Iterator[tu
     variables = dict(getattr(function, "__globals__", {}))
     if code is not None:
         for each in with_helpers(function):
-            yield from named(each).items()
+            yield from named_values(each).items()
     public = public_names(variables)
     if code is None and not isinstance(function, type):
         yield "", function  # a callable object, such as a bound module
@@ -95,22 +95,22 @@ def names_for(wanted: Mapping[int, Any], named: Iterable[tuple[str, Any]]) -> di
     the first of the given names from which it is reached.
     """
     names: dict[int, str] = {}
-    session = public_names(notebook())
+    session = public_names(notebook_namespace())
     used: set[str] = set()
     for some, limit in ((session, MAX_VALUES_OF_SESSION), (named, MAX_VALUES)):
         left = {key: value for key, value in wanted.items() if key not in names}
         if left:
-            found = _found(left, list(some), limit)
-            names |= {key: unused(name, used) for key, name in found.items()}
+            found = _find_names(left, list(some), limit)
+            names |= {key: unique_name(name, used) for key, name in found.items()}
     return names
 
 
-def _found(
+def _find_names(
     wanted: Mapping[int, Any], named: Collection[tuple[str, Any]], limit: int
 ) -> dict[int, str]:
     names: dict[int, str] = {}
     private: dict[int, str] = {}
-    by_handle = {_handle(value): key for key, value in wanted.items()}
+    by_handle = {_handle_id(value): key for key, value in wanted.items()}
     by_handle.pop(None, None)
     for name, value, owner in walk(named, limit=limit):
         if owner is not value or not is_leaf(value):
@@ -120,9 +120,9 @@ def _found(
                     private.setdefault(id(held), f"{name}/{attribute.lstrip('_')}")
         if not is_leaf(value):
             continue
-        for part_name, part in _parts(name, value):
+        for part_name, part in _with_replicas(name, value):
             # A strategy's variable wraps the one that a trace captures.
-            key = id(part) if id(part) in wanted else by_handle.get(_handle(part))
+            key = id(part) if id(part) in wanted else by_handle.get(_handle_id(part))
             if key is not None:
                 names.setdefault(key, part_name)
         if len(names) == len(wanted):
@@ -130,7 +130,7 @@ def _found(
     return private | names
 
 
-def _handle(value: Any) -> int | None:
+def _handle_id(value: Any) -> int | None:
     """Returns the ``id`` of a variable's handle; None if it has none of its own."""
     try:
         return id(value.handle) if isinstance(value, tf.Variable) else None
@@ -138,7 +138,7 @@ def _handle(value: Any) -> int | None:
         return None
 
 
-def _parts(name: str, leaf: Any) -> Iterator[tuple[str, Any]]:
+def _with_replicas(name: str, leaf: Any) -> Iterator[tuple[str, Any]]:
     """Yields a variable, and its components if a strategy has it on several replicas."""
     yield name, leaf
     if isinstance(leaf, tf.distribute.DistributedValues):
@@ -157,11 +157,11 @@ def named_once(named: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any, Any
     for name, leaf, owner in walk(named):
         if is_leaf(leaf) and id(leaf) not in found:
             found[id(leaf)] = leaf
-            yield unused(name, used), leaf, owner
+            yield unique_name(name, used), leaf, owner
 
 
-def unused(name: str, used: set[str]) -> str:
-    """Returns the name, with a number if it is used already; marks it as used."""
+def unique_name(name: str, used: set[str]) -> str:
+    """Returns the name, with a number if it is used already; adds it to the used ones."""
     unique, number = name, 0
     while unique in used:
         number += 1
@@ -298,7 +298,7 @@ def _distinct(named: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
     first: set[str] = set()
     distinct = []
     for name, value in found.values():
-        distinct.append((unused(name, names) if name in first else name, value))
+        distinct.append((unique_name(name, names) if name in first else name, value))
         first.add(name)
     return distinct
 

@@ -25,7 +25,7 @@ from nbfn.underway.stacks import stack_of
 from nbfn.underway.work import Extent
 
 _tensorflow.is_call(TracedFunction.__call__)
-_CALLING = TracedFunction._call_unknown.__code__
+_CALLING = TracedFunction._call_slow.__code__
 
 
 def _nothing() -> None:
@@ -75,7 +75,7 @@ class Activity:
                     yield capture.name, int(capture.value.numpy())
 
 
-def doing(thread: int) -> Activity | None:
+def activity_of(thread: int) -> Activity | None:
     """Returns what a thread, which may be another one, does with traced functions; None if nothing.
 
     A trace has priority over the call that makes it, and outer ones over inner ones.
@@ -112,7 +112,7 @@ def runs_unrecorded(thread: int) -> bool:
     return not open_on(thread) and _tensorflow.runs_in(stack_of(thread))
 
 
-def doing_in(stack: Iterable[FrameType]) -> Activity | None:
+def activity_in(stack: Iterable[FrameType]) -> Activity | None:
     """Returns what was done in the frames of a traceback, outermost first, as `doing`."""
     found = list(_tensorflow.samples(stack))
     traced = [sample for sample in found if sample.graph is not None]
@@ -139,7 +139,7 @@ def tracing_since(stack: Iterable[FrameType]) -> float | None:
     """
     for frame in stack:
         if frame.f_code is _CALLING:
-            call = frame.f_locals.get("call")  # a local variable of `_call_unknown`
+            call = frame.f_locals.get("call")  # a local variable of `_call_slow`
             if isinstance(call, Call) and call.missed_at:
                 return call.missed_at
     return None

@@ -9,7 +9,7 @@ import tensorflow as tf
 from nbfn import _tensorflow
 from nbfn.code import plain_function
 from nbfn.functions.effects.remarks import remarks
-from nbfn.functions.traced.early_warnings import is_known
+from nbfn.functions.traced.early_warnings import mark_examined
 from nbfn.site import warn
 
 
@@ -25,7 +25,7 @@ def warn_of_data_function(concrete: Any) -> None:
     if found is None:
         return
     function, given_to = found
-    if is_known(getattr(plain_function(function), "__code__", None)):
+    if mark_examined(getattr(plain_function(function), "__code__", None)):
         return
     found_lines = remarks(function, None, _tensorflow.graph_time_functions(concrete.graph)).lines
     if found_lines:

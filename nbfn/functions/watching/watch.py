@@ -68,7 +68,7 @@ def watch(obj: Any) -> Any:
 
 
 def watched_objects() -> list[WatchedObject]:
-    """The observers of objects that are alive."""
+    """Returns the observers of objects that are alive."""
     with _lock:
         return list(_groups)
 
@@ -88,7 +88,7 @@ def _observer_of(obj: Any) -> Any:
         with _lock:
             _groups.add(group)
         if is_model(obj):
-            _tensorflow.on_trace(_traced)
+            _tensorflow.add_trace_callback(_on_concrete)
         return group
     raise WatchError(
         f"there is no tf.function in {type(obj).__name__} {shorten(repr(obj))}; expected a "
@@ -116,7 +116,7 @@ def observe(
 ) -> WatchedFunction:
     """Returns the observer of a tf.function; each has one."""
     with _lock:
-        observer = _known(function)
+        observer = _known_observer(function)
         if observer is None:
             made = observer = WatchedFunction(function, name, owner)
             _observers[function] = lambda: made
@@ -126,7 +126,7 @@ def observe(
     return observer
 
 
-def _known(function: Any) -> WatchedFunction | None:
+def _known_observer(function: Any) -> WatchedFunction | None:
     fetch = _observers.get(function)
     return None if fetch is None else fetch()
 
@@ -146,7 +146,7 @@ def discover() -> bool:
     """
     global _discovering
     _discovering = True
-    return _tensorflow.on_trace(_traced)
+    return _tensorflow.add_trace_callback(_on_concrete)
 
 
 def stop_discovering() -> None:
@@ -155,10 +155,10 @@ def stop_discovering() -> None:
     _discovering = False
     with _lock:
         if not any(group.is_late for group in _groups):
-            _tensorflow.off_trace(_traced)
+            _tensorflow.remove_trace_callback(_on_concrete)
 
 
-def _traced(concrete: Any) -> None:
+def _on_concrete(concrete: Any) -> None:
     """Called by TensorFlow with each new concrete function."""
     if instrument_here() is not None:  # a trace for looking inside is temporary
         return
@@ -179,8 +179,8 @@ def _see(concrete: Any) -> None:
     with _lock:
         groups = [group for group in _groups if group.is_late]
     for group in groups:
-        group.look()
-    observer = _known(function)
+        group.refresh()
+    observer = _known_observer(function)
     if observer is None:
         if not _discovering:
             return

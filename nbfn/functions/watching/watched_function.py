@@ -25,12 +25,12 @@ from nbfn.functions.inside.values import Values, values
 from nbfn.functions.recording.explanation import Explanation
 from nbfn.functions.recording.staleness import Staleness
 from nbfn.functions.retraces.explain import explain
-from nbfn.functions.retraces.remedy import Called, remedy_for
+from nbfn.functions.retraces.remedy import CallDescription, remedy_for
 from nbfn.functions.retraces.trace_causes import FIRST, causes_of
 from nbfn.functions.signatures.cover import Cover, cover
 from nbfn.functions.traced.function import copy_of
 from nbfn.functions.traces.cause import Cause, Remedy, Wanted
-from nbfn.functions.traces.context import here
+from nbfn.functions.traces.context import current_context
 from nbfn.functions.traces.key import Key, key_of
 from nbfn.functions.traces.sample import sample_of
 from nbfn.functions.traces.trace import Trace
@@ -217,7 +217,7 @@ class WatchedFunction(RecordView):
             self._take_earlier()
         _count_outermost()
         trace = self._record.traces.get(id(concrete))
-        self._record.called(trace, 0.0, hit=True)
+        self._record.add_call(trace, 0.0, hit=True)
         if trace is not None and trace.state.fingerprints:
             advice = _COMPILE if self._is_of_keras else _NO_RETRACE
             self._record.staleness.report(self.label, trace, None, advice)
@@ -266,29 +266,29 @@ class WatchedFunction(RecordView):
                 _tensorflow.graph_time_functions(concrete.graph),
             )
             causes, nearest = causes_of(call, key, others, FIRST)
-            trace = record.add(concrete, key, causes[0], call_site(), seconds, self._roots())
+            trace = record.add_trace(concrete, key, causes[0], call_site(), seconds, self._roots())
             trace.context, trace.state = call.wanted.context, call.wanted.state
             given = _tensorflow.call_in_progress(function)
             if given is not None:
                 trace.sample = sample_of(function, concrete, *given)
             if nearest:
-                record.missed(trace, causes, nearest, self._remedy(trace.site, key, causes))
+                record.add_retrace(trace, causes, nearest, self._remedy(trace.site, key, causes))
             this_thread.calls.spent.traces += 1
             if call.counts:
                 if not call.added:
                     _count_outermost()
-                record.called(trace, 0.0, hit=False)
+                record.add_call(trace, 0.0, hit=False)
             return trace
 
     def _wanted(self, function_type: Any) -> Wanted:
         """Returns what a call needs of a trace, as far as TensorFlow keys it, and the state."""
-        context = here(0)._replace(device="")
+        context = current_context(0)._replace(device="")
         return Wanted(key_of(function_type), context, self._guards.guarded())
 
     def _remedy(self, site: Site, key: Key, causes: Sequence[Cause]) -> Callable[[], Remedy | None]:
         if self._is_of_keras:
             causes = [each for each in causes if each.code not in _OF_KERAS]
-        called = Called(None, None, site, key.parameters, _UNNAMED)
+        called = CallDescription(None, None, site, key.parameters, _UNNAMED)
         return functools.partial(remedy_for, called, causes)
 
     @property
@@ -311,7 +311,7 @@ class WatchedFunction(RecordView):
         for concrete in _tensorflow.concrete_functions(function) if function is not None else ():
             if concrete is not but and id(concrete) not in self._record.traces:
                 key = key_of(concrete.function_type)
-                self._record.add(concrete, key, _EARLIER, self.site, 0.0, self._roots())
+                self._record.add_trace(concrete, key, _EARLIER, self.site, 0.0, self._roots())
 
     def _settle(self) -> None:
         """Adds the cost of the last trace, which is known when the trace has ended."""
@@ -319,7 +319,7 @@ class WatchedFunction(RecordView):
         if pending is None or now is None or now <= pending[1]:
             return
         self._pending = None
-        self._record.cost(pending[0], now - pending[1])
+        self._record.add_trace_seconds(pending[0], now - pending[1])
 
     def _roots(self) -> Iterator[tuple[str, Any]]:
         owner = self._owner()

@@ -45,15 +45,15 @@ class WatchedObject(GroupView):
         self._object = weakref.ref(obj)
         self._observe = observe
         self._names: dict[str, Any] = {}
-        self.look()
+        self.refresh()
 
     @property
     def object(self) -> Any | None:
         """The object; None if it was garbage-collected."""
         return self._object()
 
-    def look(self) -> None:
-        """Finds functions that were made since the last look."""
+    def refresh(self) -> None:
+        """Finds functions that were made since the last refresh."""
         obj = self._object()
         if obj is None:
             return
@@ -63,7 +63,7 @@ class WatchedObject(GroupView):
     @property
     def functions(self) -> dict[str, Any]:
         """The observer of each function, by the function's name in the object."""
-        self.look()
+        self.refresh()
         return self.found
 
     @property

@@ -92,7 +92,7 @@ class Composite(Container):
         """Makes the parts."""
         made = parts_of(self.configure(self.config))
         names = part_names(made)
-        if self._life.scope is not None:
+        if self._internal.scope is not None:
             made = [
                 adopt(self, part, name) if is_module(part) else part
                 for part, name in zip(made, names, strict=True)
@@ -103,19 +103,19 @@ class Composite(Container):
         object.__setattr__(self, "made", (tuple(made), tuple(names)))
 
     @nowrap
-    def _made(self) -> tuple[Sequence[Any], Sequence[str]]:
-        if self._life.scope is None:
+    def _layers_and_names(self) -> tuple[Sequence[Any], Sequence[str]]:
+        if self._internal.scope is None:
             return inspect_hook(self, "setup")["made"]  # type: ignore[no-any-return]
         prepare(self)
         return self.__dict__["made"]  # type: ignore[no-any-return]
 
     @nowrap
     def _parts(self) -> Sequence[Any]:
-        return self._made()[0]
+        return self._layers_and_names()[0]
 
     @nowrap
     def _names(self) -> Sequence[str]:
-        return self._made()[1]
+        return self._layers_and_names()[1]
 
     @nowrap
     def _name_of_part(self, name: str) -> str:

@@ -84,15 +84,15 @@ class Sequential(Container):
           PartError: something cannot be called.
           NameInUseError: two modules have the same ``name=``.
         """
-        if self._life.scope is not None:
+        if self._internal.scope is not None:
             raise FrozenModuleError(
-                f"{type(self).__name__} at {self._life.scope} has variables, so no layer can be "
-                "added. Add the layers before init, apply or bind; inside a compact method, "
+                f"{type(self).__name__} at {self._internal.scope} has variables, so no layer can "
+                "be added. Add the layers before init, apply or bind; inside a compact method, "
                 "collect them in a list first."
             )
         more = (*self.layers, *parts_of(layers, self.layers))
         part_names(more)
-        self._life.template.clear()
+        self._internal.template.clear()
         object.__setattr__(self, "layers", more)
 
     @nowrap

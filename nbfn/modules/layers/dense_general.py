@@ -49,13 +49,13 @@ class DenseGeneral(Module):
     def __call__(self, inputs: Any) -> tf.Tensor:
         """Maps the axes: [batch axes, other axes, axes] to [batch axes, other axes, features]."""
         inputs = tf.convert_to_tensor(inputs)
-        if inputs.shape.rank == 0 or (not self.batch_dims and 0 in self._mapped(inputs)):
+        if inputs.shape.rank == 0 or (not self.batch_dims and 0 in self._input_axes(inputs)):
             # Keras treats the first axis as the batch.
-            mapped = tuple(n + 1 for n in self._mapped(inputs))
+            mapped = tuple(n + 1 for n in self._input_axes(inputs))
             return tf.squeeze(self._layer(inputs[tf.newaxis], mapped)(inputs[tf.newaxis]), 0)
-        return self._layer(inputs, self._mapped(inputs))(inputs)
+        return self._layer(inputs, self._input_axes(inputs))(inputs)
 
-    def _mapped(self, inputs: Any) -> tuple[int, ...]:
+    def _input_axes(self, inputs: Any) -> tuple[int, ...]:
         rank = inputs.shape.rank
         if rank is None:
             raise PartError(f"{self!r} was called with a tensor of unknown rank; give it a shape")

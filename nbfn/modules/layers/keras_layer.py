@@ -24,7 +24,7 @@ from nbfn.modules.layers.keras_template import (
     LayerTemplate,
     Slot,
     build,
-    cached,
+    cached_template,
     has_own_state,
     is_seed_state,
     remember,
@@ -33,7 +33,7 @@ from nbfn.modules.layers.keras_template import (
 )
 from nbfn.modules.lifecycle import binding
 from nbfn.modules.lifecycle.methods import nowrap, wrap
-from nbfn.modules.lifecycle.naming import alike, configuration
+from nbfn.modules.lifecycle.naming import configuration, same_configuration
 from nbfn.modules.module.module import Module
 from nbfn.modules.variables.keys import as_number
 from nbfn.modules.variables.scope import Scope
@@ -67,7 +67,7 @@ class Redirect(keras.StatelessScope):  # type: ignore[misc]
             return value if same else tf.cast(value, variable.dtype)
         if is_seed_state(variable):
             if id(variable) not in self._seeds:
-                key = self._reported(lambda: self._scope.draw(self._stream))
+                key = self._keep_error(lambda: self._scope.draw(self._stream))
                 self._seeds[id(variable)] = tf.cast(key, variable.dtype)
             return self._seeds[id(variable)]
         return super().get_current_value(variable)
@@ -79,13 +79,13 @@ class Redirect(keras.StatelessScope):  # type: ignore[misc]
         if slot is not None:
             where = place(self._scope, slot)
             if not where.store.initializing:
-                self._reported(lambda: where.write(slot.collection, slot.path[-1], value))
+                self._keep_error(lambda: where.write(slot.collection, slot.path[-1], value))
         elif is_seed_state(variable):
             self._seeds[id(variable)] = value  # for further draws of this call
         else:
             super().add_update(update)
 
-    def _reported(self, act: Callable[[], Any]) -> Any:
+    def _keep_error(self, act: Callable[[], Any]) -> Any:
         try:
             return act()
         except NbfnError as error:
@@ -171,7 +171,7 @@ def call_layer(module: KerasModule, args: tuple[Any, ...], kwargs: dict[str, Any
     try:
         template = _template(module, scope, args, kwargs)
     except TypeError as error:
-        _blame_names(module, scope, kwargs, error)
+        _raise_for_flax_names(module, scope, kwargs, error)
         raise
     store = scope.store
     with Redirect(template, scope, module.rng) as redirect:
@@ -181,8 +181,8 @@ def call_layer(module: KerasModule, args: tuple[Any, ...], kwargs: dict[str, Any
             if redirect.error is not None:
                 raise redirect.error from None
             if isinstance(error, ValueError):
-                _blame_shapes(module, scope, args, kwargs)
-            _blame_names(module, scope, kwargs, error)
+                _raise_for_shapes(module, scope, args, kwargs)
+            _raise_for_flax_names(module, scope, kwargs, error)
             raise
         # Reading `losses` computes them, so it is done only if they are collected.
         wanted = store.sown is not None if store.bound else not store.initializing
@@ -197,21 +197,21 @@ def _template(module: KerasModule, scope: Scope, args: Any, kwargs: Any) -> Laye
     defaults = (keras.config.dtype_policy().name, keras.config.image_data_format())
     memo = scope.store.memo
     kept = memo.get(scope.path)
-    if kept is not None and kept[0] == defaults and alike(kept[1], module, exact=True):
+    if kept is not None and kept[0] == defaults and same_configuration(kept[1], module, exact=True):
         return kept[2]  # type: ignore[no-any-return]
     config = (configuration(module), defaults)
     given = module.__dict__.get("layer")
-    weighty = isinstance(given, keras.Layer) and has_own_state(given)
+    has_weights = isinstance(given, keras.Layer) and has_own_state(given)
 
     def make(seed: int = 0) -> LayerTemplate:
         return build(module.make_layer, module.collection, seed, args, kwargs)
 
     # A layer with weights is not cached, so that it is freed when the user deletes it.
-    template = make() if weighty else cached((config, _stored_shapes(scope)), make)
+    template = make() if has_weights else cached_template((config, _stored_shapes(scope)), make)
     slots = template.slots.values()
     missing = [s for s in slots if not place(scope, s).has(s.collection, s.path[-1])]
     seed: Any = None
-    if missing and not weighty and all(s.collection in scope.store.mutable for s in missing):
+    if missing and not has_weights and all(s.collection in scope.store.mutable for s in missing):
         seed = scope.draw_number("params")
         template = make(0 if tf.is_tensor(seed) else seed)
     _check_shapes(template, scope)
@@ -222,7 +222,7 @@ def _template(module: KerasModule, scope: Scope, args: Any, kwargs: Any) -> Laye
             initial = [_outside_trace(slot.initial) for slot in template.slots.values()]
         for slot, value in zip(template.slots.values(), initial, strict=True):
             place(scope, slot).ensure(slot.collection, slot.path[-1], value)
-        if not weighty:
+        if not has_weights:
             remember((config, _stored_shapes(scope)), template)
     if scope.store.bound:
         _constrain(template, scope)
@@ -263,7 +263,7 @@ def _check_shapes(template: LayerTemplate, scope: Scope) -> None:
             where.compare_shape(name, slot.variable.shape, where.live(slot.collection, name))
 
 
-def _blame_shapes(module: KerasModule, scope: Scope, args: Any, kwargs: Any) -> None:
+def _raise_for_shapes(module: KerasModule, scope: Scope, args: Any, kwargs: Any) -> None:
     """Raises a better error if a call failed because the weights were made for other inputs."""
     try:
         wanted = build(module.make_layer, module.collection, 0, args, kwargs)
@@ -272,7 +272,7 @@ def _blame_shapes(module: KerasModule, scope: Scope, args: Any, kwargs: Any) -> 
     _check_shapes(wanted, scope)
 
 
-def _blame_names(module: KerasModule, scope: Scope, kwargs: Any, error: Exception) -> None:
+def _raise_for_flax_names(module: KerasModule, scope: Scope, kwargs: Any, error: Exception) -> None:
     """Raises a better error if a call failed because an argument has Flax's name."""
     meant = in_keras(kwargs, ()) if isinstance(error, TypeError) else ""
     if meant and not isinstance(error, NbfnError):

@@ -150,7 +150,7 @@ def _recurrent_states(layer: Any) -> Iterator[Any]:
                 yield state
 
 
-def cached(key: Hashable, make: Callable[[], LayerTemplate]) -> LayerTemplate:
+def cached_template(key: Hashable, make: Callable[[], LayerTemplate]) -> LayerTemplate:
     """Returns the template for a key; drops the least recently used ones."""
     with _lock:
         if key in _cache:

@@ -41,7 +41,7 @@ class KerasLayer(KerasModule):
     keywords: ClassVar[Mapping[str, str]] = {}
 
     @classmethod
-    def _meant(cls, names: Iterable[str]) -> str:
+    def _argument_hints(cls, names: Iterable[str]) -> str:
         return in_keras(names, cls.__field_names__)
 
     @nowrap

@@ -44,7 +44,7 @@ class RecurrentCell(KerasLayer):
         parts = [carry] if len(self.states) == 1 else [carry[i] for i in self.states]
         flat = [tf.reshape(part, [-1, part.shape[-1]]) for part in (inputs, *parts)]
         output, new = call_layer(self, (flat[0], flat[1:]), options)
-        shaped = [_shaped(tensor, batch, inputs.shape[:-1]) for tensor in (output, *new)]
+        shaped = [_set_shape(tensor, batch, inputs.shape[:-1]) for tensor in (output, *new)]
         placed = dict(zip(self.states, shaped[1:], strict=True))
         made = tuple(placed[i] for i in sorted(placed))
         return made if len(made) > 1 else made[0], shaped[0]
@@ -66,7 +66,7 @@ class RecurrentCell(KerasLayer):
         return tuple(zeros for _ in self.states) if len(self.states) > 1 else zeros
 
 
-def _shaped(tensor: Any, batch: Any, static: Any) -> Any:
+def _set_shape(tensor: Any, batch: Any, static: Any) -> Any:
     made = tf.reshape(tensor, tf.concat([batch, tf.shape(tensor)[-1:]], 0))
     made.set_shape([*static, tensor.shape[-1]])
     return made
@@ -164,7 +164,7 @@ class RNN(Module):
             shape = [s if s is not None else tf.shape(steps)[i] for i, s in enumerate(steps.shape)]
             carry = self.cell.initialize_carry(init_key, tuple(shape[1:]))
         if reverse:
-            steps = _flipped(steps, seq_lengths, batch)
+            steps = _reverse(steps, seq_lengths, batch)
         each = return_carry and seq_lengths is not None
         loop = scan(
             _step_with_carry if each else _step,
@@ -181,7 +181,7 @@ class RNN(Module):
                 lambda first, rest: _at_end(first, rest, seq_lengths, batch), carry, carries
             )
         if reverse and keep_order:
-            outputs = tf.nest.map_structure(lambda t: _flipped(t, seq_lengths, batch), outputs)
+            outputs = tf.nest.map_structure(lambda t: _reverse(t, seq_lengths, batch), outputs)
         outputs = tf.nest.map_structure(lambda t: move_axis(t, 0, axis), outputs)
         return (last, outputs) if return_carry else outputs
 
@@ -195,7 +195,7 @@ def _step_with_carry(cell: Any, carry: Any, x: Any) -> tuple[Any, Any]:
     return carry, (carry, y)
 
 
-def _flipped(steps: Any, lengths: Any, batch: int) -> Any:
+def _reverse(steps: Any, lengths: Any, batch: int) -> Any:
     """Reverses the sequences; padding after their ends stays there."""
     if lengths is None:
         return tf.reverse(steps, [0])

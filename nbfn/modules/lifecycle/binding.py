@@ -24,13 +24,13 @@ from nbfn.modules.lifecycle.fields import (
     modules_in,
     own_init,
 )
-from nbfn.modules.lifecycle.naming import TakenNames, alike, name_in_use
+from nbfn.modules.lifecycle.naming import TakenNames, name_in_use, same_configuration
 from nbfn.modules.variables.scope import Scope
 from nbfn.modules.variables.tree import leaves
 from nbfn.modules.variables.variable_store import VariableStore
 
 
-class Life:
+class InternalState:
     """The private state of one module instance, which TensorFlow does not traverse.
 
     Attributes:
@@ -69,7 +69,7 @@ def clone(
 ) -> Any:
     """Returns a new instance with the same arguments except for updates; unbound by default."""
     arguments = {**init_fields(module), **(updates or {})}
-    scope = module._life.scope
+    scope = module._internal.scope
     if scope is None or not scope.path:  # below the root, the name depends on the place
         identity.setdefault("name", module.name)
     made = type(module)(**arguments, parent=parent, **identity)
@@ -85,7 +85,7 @@ def unbound(value: Any, memo: dict[int, Any] | None = None) -> Any:
 
     def free(module: Any, _: str) -> Any:
         if id(module) not in memo:
-            if module._life.scope is None:
+            if module._internal.scope is None:
                 memo[id(module)] = module
             else:
                 fields = {k: unbound(v, memo) for k, v in init_fields(module).items()}
@@ -97,7 +97,7 @@ def unbound(value: Any, memo: dict[int, Any] | None = None) -> Any:
 
 def check_built(module: Any) -> None:
     """Raises `PostInitError` if the class's initializer did not call that of the base class."""
-    if module._life.built:
+    if module._internal.built:
         return
     cls = type(module)
     own = own_init(cls)
@@ -133,32 +133,32 @@ def _as_field(parameter: inspect.Parameter, module: Any) -> str:
 
 def attach(module: Any, scope: Scope, tracked: bool = True) -> None:
     """Attaches a module to its scope: adopts modules in fields and tracks the variables."""
-    life = module._life
-    life.scope = scope
+    internal = module._internal
+    internal.scope = scope
     for name, value in init_fields(module).items():
         if holds_modules(value):
             adopted = map_modules(
                 lambda m, n: adopt(module, m, _adopted_name(module, m, n)), value, name
             )
-            life.given[name] = value
+            internal.given[name] = value
             object.__setattr__(module, name, adopted)
     if tracked and scope.store.bound:
-        module.__dict__["_children"] = life.children
+        module.__dict__["_children"] = internal.children
         module._track()
         _track_foreign(module)
 
 
 def adopt(parent: Any, module: Any, name: str) -> Any:
     """Makes a module from elsewhere a submodule; returns the attached instance."""
-    life = module._life
-    if life.scope is not None:
+    internal = module._internal
+    if internal.scope is not None:
         return module
     check_built(module)
-    store = parent._life.scope.store
+    store = parent._internal.scope.store
     if id(module) in store.adopted:
         return store.adopted[id(module)][1]
     # A module made in this setup has no other parent; others are cloned, as they may have several.
-    made = module if life.owned else clone(module)
+    made = module if internal.owned else clone(module)
     claim(parent, name, made)
     store.adopted[id(module)] = (module, made)
     return made
@@ -172,16 +172,16 @@ def claim(parent: Any, name: str, module: Any, auto: bool = False) -> None:
       AutoNameError: the name is automatic, and the variables there were made for a module of
         another type or configuration.
     """
-    life = parent._life
+    internal = parent._internal
     table = context.table_of(parent)
-    names = table.names if table is not None and table.kind == "compact" else life.names
-    if life.names.taken(name, None) or names.taken(name, None):
-        raise name_in_use(parent, name, None, life.names, names)
+    names = table.names if table is not None and table.kind == "compact" else internal.names
+    if internal.names.taken(name, None) or names.taken(name, None):
+        raise name_in_use(parent, name, None, internal.names, names)
     object.__setattr__(module, "name", name)
     object.__setattr__(module, "parent", parent)
-    scope = life.scope.child(name)
-    known = life.children.get(name)
-    same = known is not None and alike(known, module)
+    scope = internal.scope.child(name)
+    known = internal.children.get(name)
+    same = known is not None and same_configuration(known, module)
     if auto and known is not None and not same and any(scope.tree().values()):
         raise AutoNameError(
             f"{scope} was {known!r} and is now {module!r}: control flow gave one automatic name to "
@@ -191,15 +191,15 @@ def claim(parent: Any, name: str, module: Any, auto: bool = False) -> None:
     names.take(name, None)
     if same:
         # A compact method constructs its children again in each call; they share the known state.
-        module._life.children = known._life.children
+        module._internal.children = known._internal.children
     if not same or type(known) is not type(module):
-        life.children[name], same = module, False
+        internal.children[name], same = module, False
     attach(module, scope, tracked=not same)
 
 
 def track(module: Any) -> None:
     """Exposes the variables to TensorFlow: checkpoints, SavedModels, enclosing ``tf.Module``s."""
-    scope = module._life.scope
+    scope = module._internal.scope
     assert isinstance(scope.store, VariableStore)
     for name, tree in (("_state", scope.tree()), ("_rngs", scope.store.rng_variables())):
         if tree:
@@ -209,16 +209,16 @@ def track(module: Any) -> None:
 
 def _show(module: Any, name: str, value: Any) -> None:
     """Sets an attribute that TensorFlow tracks."""
-    life = module._life
+    internal = module._internal
     # TensorFlow's attribute reads must not run `setup`.
-    preparing, life.preparing = life.preparing, True
+    preparing, internal.preparing = internal.preparing, True
     try:
         # The setter of tf.Module wraps dicts and tracks their contents; `Template.__setattr__` does
         # not.
 
         tf.Module.__setattr__(module, name, value)
     finally:
-        life.preparing = preparing
+        internal.preparing = preparing
 
 
 def _adopted_name(parent: Any, module: Any, name: str) -> str:
@@ -232,13 +232,13 @@ def _track_foreign(module: Any) -> None:
 
     These are other ``tf.Module``s, and modules that were already bound.
     """
-    store = module._life.scope.store
+    store = module._internal.scope.store
     held = {
         f"{name}_{i}": part
         for name, value in init_fields(module).items()
         for i, (_, part) in enumerate(leaves(value))
         if isinstance(part, tf.Module)
-        and not (is_module(part) and getattr(part._life.scope, "store", store) is store)
+        and not (is_module(part) and getattr(part._internal.scope, "store", store) is store)
     }
     if held:
         hold(module, held)
@@ -265,7 +265,7 @@ def hold(module: Any, parts: Mapping[str, Any]) -> None:
       module: the module that uses the parts.
       parts: layers, ``tf.Module``s of other kinds, or tables, by name.
     """
-    scope = module._life.scope
+    scope = module._internal.scope
     for above in scope.store.modules_above(scope.path):
         inside = scope.path[len(above.path) :]
         named = {"/".join((*inside, name)): part for name, part in parts.items()}
@@ -290,4 +290,4 @@ def is_stored(value: Any, scope: Any) -> bool:
 
 def is_bound(module: Any) -> bool:
     """Returns whether a module has variables, permanently or for one `apply`."""
-    return module._life.scope is not None
+    return module._internal.scope is not None

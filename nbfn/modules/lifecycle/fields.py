@@ -27,7 +27,7 @@ def make_dataclass(cls: type, kw_only: bool = False) -> None:
 
     @functools.wraps(construct)
     def init(self: Any, /, *args: Any, **kwargs: Any) -> None:
-        if not self.__dict__["_life"].built:  # otherwise it is the child of an earlier call
+        if not self.__dict__["_internal"].built:  # otherwise it is the child of an earlier call
             try:
                 init.__wrapped__(self, *args, **kwargs)  # autoreload replaces it; see methods.wrap
             except TypeError as error:
@@ -57,7 +57,7 @@ def own_init(cls: Any) -> Any | None:
 
 def _no_argument(cls: Any, unknown: list[str]) -> ArgumentError:
     fields = cls.__field_names__
-    hint = cls._meant(unknown) or "".join(did_you_mean(name, fields) for name in unknown)
+    hint = cls._argument_hints(unknown) or "".join(did_you_mean(name, fields) for name in unknown)
     return ArgumentError(
         f"{cls.__name__} got an unexpected keyword argument {show_names(unknown)}"
         + (f".{hint}" if hint else f"; it has {show_names(fields)}")
@@ -73,7 +73,7 @@ def _keep_arguments(module: Any, construct: Any, args: Any, kwargs: Any) -> None
             default = module.__dataclass_fields__[name].default
             before = now if default is dataclasses.MISSING else default
         if before is not now and not holds_modules(before) and not holds_modules(now):
-            module._life.given[name] = before
+            module._internal.given[name] = before
 
 
 def is_module(value: Any) -> bool:
@@ -125,4 +125,4 @@ def field_values(module: Any) -> dict[str, Any]:
 
 def init_fields(module: Any) -> dict[str, Any]:
     """Returns the construction arguments of a module: the fields before anything changed them."""
-    return {**field_values(module), **module._life.given}
+    return {**field_values(module), **module._internal.given}

@@ -85,7 +85,7 @@ def _step(
 
 def _keep(module: Any, name: str, output: Any) -> None:
     """Sows the output if outputs of such calls are requested."""
-    scope = module._life.scope
+    scope = module._internal.scope
     wanted = None if scope is None else scope.store.wanted
     if wanted is not None and wanted(module, name) and _is_value(output):
         module.sow("intermediates", name, output)

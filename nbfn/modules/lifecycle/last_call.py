@@ -27,7 +27,7 @@ def begin(scope: Scope, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         if kwargs:
             given += [getattr(value, "shape", None) for value in kwargs.values()]
         known = store.called.get(scope.path)
-        if known is not None and len(known) == len(given) and all(map(_same, known, given)):
+        if known is not None and len(known) == len(given) and all(map(_is_same, known, given)):
             return
         store.called[scope.path] = given
     except Exception:  # arguments may be anything, and recording must not break a call
@@ -35,7 +35,7 @@ def begin(scope: Scope, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     context.here.noting = store.shapes
 
 
-def noted(fn: Callable[..., Any]) -> Callable[..., Any]:
+def recording(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Returns a method that also records its inputs and outputs."""
 
     def call(module: Any, *args: Any, **kwargs: Any) -> Any:
@@ -48,13 +48,13 @@ def noted(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 def note(module: Any, args: Any, kwargs: Any, output: Any) -> None:
     """Records the types of a module's inputs and outputs."""
-    noting, scope = context.here.noting, module._life.scope
+    noting, scope = context.here.noting, module._internal.scope
     if noting is not None and scope is not None:
         with contextlib.suppress(Exception):  # recording must not break a call
-            noting[scope.path] = (shown([list(args), kwargs]), shown(output))
+            noting[scope.path] = (types_text([list(args), kwargs]), types_text(output))
 
 
-def shown(value: Any) -> str:
+def types_text(value: Any) -> str:
     """Formats the dtypes and shapes of tensors and arrays in nested containers."""
     return ", ".join(_one(leaf) for leaf in _tensors(value))
 
@@ -69,5 +69,5 @@ def _one(tensor: Any) -> str:
     return tensor_type(tf.as_dtype(tensor.dtype).name, tf.TensorShape(tensor.shape))
 
 
-def _same(one: Any, other: Any) -> bool:
+def _is_same(one: Any, other: Any) -> bool:
     return one is other or bool(one == other)

@@ -18,7 +18,7 @@ from nbfn.code import wraps
 from nbfn.modules.errors import PropertyError, UnboundModuleError
 from nbfn.modules.lifecycle import context
 from nbfn.modules.lifecycle.interception import around
-from nbfn.modules.lifecycle.last_call import begin, noted
+from nbfn.modules.lifecycle.last_call import begin, recording
 from nbfn.modules.lifecycle.setup import prepare
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -46,7 +46,7 @@ def nowrap(fn: F) -> F:
 
     It can be called on an unbound module, and submodules that it constructs belong to its caller.
     """
-    _checked(fn).__nbfn_nowrap__ = True  # type: ignore[attr-defined]
+    _check(fn).__nbfn_nowrap__ = True  # type: ignore[attr-defined]
     return fn
 
 
@@ -61,7 +61,7 @@ def is_entered(fn: Any) -> bool:
     return hasattr(fn, "__nbfn_wrapped__") or hasattr(fn, "__nbfn_enters__")
 
 
-def _checked(fn: F) -> F:
+def _check(fn: F) -> F:
     if not callable(fn):
         raise TypeError(f"the decorator is for methods of a module; found {fn!r}")
     return fn
@@ -71,7 +71,7 @@ def wrap(
     fn: Callable[..., Any], compact: bool | None = False, label: str | None = None
 ) -> Callable[..., Any]:
     """Wraps a method as a module runs it."""
-    label = label or _checked(fn).__name__
+    label = label or _check(fn).__name__
 
     # IPython's autoreload changes attributes of functions, but not closures (IPython 9). So the
     # wrapper always calls `__wrapped__`.
@@ -108,14 +108,14 @@ def enter(
     Raises:
       UnboundModuleError: a compact method of an unbound module.
     """
-    here, life = context.here, module._life
-    scope, scope_name = life.scope, None
+    here, internal = context.here, module._internal
+    scope, scope_name = internal.scope, None
     wanted = None
     if scope is not None:
         store = scope.store
         if store.closed or store.suspended:
             store.check_open(scope.path)
-        if not life.ready:
+        if not internal.ready:
             prepare(module)
         if not tf.executing_eagerly():
             scope_name = _name_scope(module, label)
@@ -139,7 +139,7 @@ def enter(
     if here.interceptors or wanted is not None:
         fn = around(module, fn, label)
     if here.noting is not None and label == "__call__":
-        fn = noted(fn)
+        fn = recording(fn)
     return fn, scope_name, opened, previous
 
 
@@ -179,7 +179,7 @@ def wrap_setup(fn: Callable[..., Any], kind: str) -> Callable[..., Any]:
             run = method.__wrapped__
             run = around(self, run, kind) if context.here.interceptors else run
             call_as_here(run, (self,), {})
-        elif self._life.scope is not None:
+        elif self._internal.scope is not None:
             prepare(self)
         else:
             raise UnboundModuleError(

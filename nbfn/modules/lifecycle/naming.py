@@ -79,11 +79,11 @@ class TakenNames:
             if name not in self._taken:
                 return name
 
-    def twin(self, name: str) -> bool:
+    def is_name_scope(self, name: str) -> bool:
         """Returns whether the name is the scope of a ``compact_name_scope`` method."""
         return _TWIN in self._taken.get(name, ())
 
-    def take_twin(self, name: str) -> None:
+    def take_name_scope(self, name: str) -> None:
         """Reserves the name for a method."""
         self._taken[name] = (None, _TWIN)
 
@@ -129,7 +129,7 @@ def name_in_use(
     """
     holders = [kind for names in declared for kind in names.held().get(name, ())]
     found = _kind_of(holders[0]) if holders else "a submodule"
-    path = owner._life.scope.path
+    path = owner._internal.scope.path
     where = f"{type(owner).__name__} at {show_path(path)}" if path else type(owner).__name__
     return NameInUseError(
         f"{where} already has {found} called {name!r}, so it cannot have {_kind_of(collection)} of "
@@ -142,7 +142,7 @@ def _kind_of(collection: str | None) -> str:
     return known.get(collection, f"a variable of the collection {collection!r}")
 
 
-def alike(a: Any, b: Any, exact: bool = False) -> bool:
+def same_configuration(a: Any, b: Any, exact: bool = False) -> bool:
     """Returns whether two modules have the same type and ``configuration``."""
     if not _is_same_class(type(a), type(b)):
         return False
@@ -216,7 +216,7 @@ def configuration(
         return (again(value.func), again(value.args), again(value.keywords))
     if hasattr(type(value), "__field_names__"):
         # The name of a bound module depends on its place.
-        name = value.__dict__["name"] if exact and value._life.scope is None else None
+        name = value.__dict__["name"] if exact and value._internal.scope is None else None
         return (type(value), name, again(list(field_values(value).values())))
     if tf.is_tensor(value) or hasattr(value, "__array__"):
         alike = (type(value), str(value.dtype), str(value.shape))

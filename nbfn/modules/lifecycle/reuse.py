@@ -17,7 +17,7 @@ def may_be_reused(kwargs: dict[str, Any]) -> bool:
     parent = context.current_module()
     if parent is None or "parent" in kwargs:
         return False
-    scope = parent._life.scope
+    scope = parent._internal.scope
     return scope is not None and scope.store.bound
 
 
@@ -28,16 +28,16 @@ def known_child(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """
     here = context.here
     parent = here.modules[-1]
-    table, life = here.tables.get(id(parent)), parent._life
+    table, internal = here.tables.get(id(parent)), parent._internal
     if table is None or table.kind != "compact":
         return None
     names = table.names
     chosen = kwargs.get("name") if kwargs else None
     name = names.next_auto(cls) if chosen is None else chosen
-    child = life.children.get(name)
+    child = internal.children.get(name)
     if type(child) is not cls:
         return None
-    known = child._life.arguments
+    known = child._internal.arguments
     if known is None:
         return None
     if (args or known[0]) and not (
@@ -49,7 +49,7 @@ def known_child(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         and all(k in known[1] and _is_same(v, known[1][k]) for k, v in kwargs.items())
     ):
         return None
-    if not names.take_free(name, None, life.names):
+    if not names.take_free(name, None, internal.names):
         return None  # the usual construction raises the error
     if chosen is None:
         names.count(cls)

@@ -31,30 +31,30 @@ def prepare(module: Any) -> None:
     Raises:
       SetupReadError: ``setup`` of a bound module computed with a parameter.
     """
-    life = module._life
-    if life.ready:
+    internal = module._internal
+    if internal.ready:
         return
     if not module.__hooks__:
-        life.ready = True
+        internal.ready = True
         return
     with _setup_lock:
-        if life.ready or life.preparing:
+        if internal.ready or internal.preparing:
             return
         undo = _snapshot(module)
-        life.preparing = True
+        internal.preparing = True
         try:
             _run_hooks(module)
-            if life.scope.store.bound and _keeps_graph_tensors(module):
+            if internal.scope.store.bound and _keeps_graph_tensors(module):
                 # `setup` ran inside a trace, but its attributes must outlive the trace.
                 undo()
                 with tf.init_scope():
                     _run_hooks(module)
-            life.ready = True
+            internal.ready = True
         except BaseException:
             undo()  # so that the next use raises the same error
             raise
         finally:
-            life.preparing = False
+            internal.preparing = False
 
 
 def inspect_hook(module: Any, hook: str) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def inspect_hook(module: Any, hook: str) -> dict[str, Any]:
     Raises:
       UnboundModuleError: the hook needs variables.
     """
-    cache: dict[str, Any] = module._life.template
+    cache: dict[str, Any] = module._internal.template
     if hook not in cache:
         if type(module) in _cloning.classes:
             return {}  # its __post_init__ reads an attribute of setup
@@ -75,7 +75,7 @@ def inspect_hook(module: Any, hook: str) -> dict[str, Any]:
             private = clone(module)
         finally:
             _cloning.classes.pop()
-        private._life.preparing = True
+        private._internal.preparing = True
         for each in module.__hooks__:
             if each in ("declare", hook):
                 _run_hook(private, each)
@@ -86,7 +86,7 @@ def inspect_hook(module: Any, hook: str) -> dict[str, Any]:
 
 
 def _run_hooks(module: Any) -> None:
-    scope = module._life.scope
+    scope = module._internal.scope
     if not scope.store.bound:
         for hook in module.__hooks__:
             _run_hook(module, hook)
@@ -106,13 +106,17 @@ def _run_hooks(module: Any) -> None:
 
 def _snapshot(module: Any) -> Callable[[], None]:
     """Returns a function that undoes the changes of ``setup``."""
-    life = module._life
-    children, attributes, names = dict(life.children), dict(module.__dict__), life.names.copy()
+    internal = module._internal
+    children, attributes, names = (
+        dict(internal.children),
+        dict(module.__dict__),
+        internal.names.copy(),
+    )
 
     def undo() -> None:
-        life.names = names.copy()
-        life.children.clear()
-        life.children.update(children)
+        internal.names = names.copy()
+        internal.children.clear()
+        internal.children.update(children)
         module.__dict__.clear()
         module.__dict__.update(attributes)
 

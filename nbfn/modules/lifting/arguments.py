@@ -38,7 +38,7 @@ def has_place(value: Any) -> bool:
     """Returns whether a value is a module with variables, or a reference to a variable."""
     if isinstance(value, Variable):
         return True
-    return is_module(value) and value._life.scope is not None
+    return is_module(value) and value._internal.scope is not None
 
 
 def map_places(fn: Callable[[Any], Any], value: Any) -> Any:
@@ -88,4 +88,4 @@ def places_in(value: Any) -> list[Any]:
 
 def scope_of(thing: Any) -> Any:
     """Returns the scope of a module, or of a variable's module."""
-    return thing._scope if isinstance(thing, Variable) else thing._life.scope
+    return thing._scope if isinstance(thing, Variable) else thing._internal.scope

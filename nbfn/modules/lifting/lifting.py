@@ -128,7 +128,7 @@ class Lift:
             for path, leaf in leaves(self.store.node(collection, root) or {})
         }
         for collection, tree in (self.store.sown or {}).items():
-            for path, value in _reduced(tree) if collection in wanted else ():
+            for path, value in _reduced_values(tree) if collection in wanted else ():
                 if any(path[: len(root)] == root for root in self.roots):
                     found[collection, path] = as_tensors(value)
         return found
@@ -251,7 +251,7 @@ class Lift:
         tree: dict[str, Any] = {}
         for (collection, path), value in variables.items():
             grown(tree, (collection, *path[:-1]))[path[-1]] = value
-        return {c: _like(node, self.store.tree.get(c)) for c, node in tree.items()}
+        return {c: _with_containers_of(node, self.store.tree.get(c)) for c, node in tree.items()}
 
     @contextlib.contextmanager
     def _tables(self, values: tuple[Any, ...], mapped: tuple[Any, ...]) -> Iterator[bool]:
@@ -296,28 +296,28 @@ def _copy(thing: Any, inner: Inner, copied: Callable[[Any], Any]) -> Any:
     }
     with context.entered(None):
         made = cls(**fields, parent=None, name=thing.__dict__["name"])
-    attach(made, Scope(inner, thing._life.scope.path))
+    attach(made, Scope(inner, thing._internal.scope.path))
     return made
 
 
-def _reduced(sown: Mapping[str, Any], path: Path = ()) -> Iterator[tuple[Path, Any]]:
+def _reduced_values(sown: Mapping[str, Any], path: Path = ()) -> Iterator[tuple[Path, Any]]:
     """Yields sown values that the next one is combined with; `commit` appends to tuples."""
     for name, value in sown.items():
         if isinstance(value, Mapping):
-            yield from _reduced(value, (*path, name))
+            yield from _reduced_values(value, (*path, name))
         elif not isinstance(value, (list, tuple)):
             yield (*path, name), value
 
 
-def _like(parts: Any, stored: Any) -> Any:
+def _with_containers_of(parts: Any, stored: Any) -> Any:
     """Restores lists and tuples in a tree where the stored variable has them."""
     if not isinstance(parts, dict):
         return parts
     if isinstance(stored, (list, tuple)):
-        items = [_like(parts[str(i)], item) for i, item in enumerate(stored)]
+        items = [_with_containers_of(parts[str(i)], item) for i, item in enumerate(stored)]
         return type(stored)(*items) if hasattr(stored, "_fields") else type(stored)(items)
     inside = stored if isinstance(stored, Mapping) else {}
-    return {name: _like(part, inside.get(name)) for name, part in parts.items()}
+    return {name: _with_containers_of(part, inside.get(name)) for name, part in parts.items()}
 
 
 def tensors_of(output: Any, inner: Inner) -> list[Any]:

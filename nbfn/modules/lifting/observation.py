@@ -87,11 +87,11 @@ def leaves_of(
     for name, value in given.items():
         leaves = flatten([value])
         for i, leaf in enumerate(leaves):
-            found[name if len(leaves) == 1 else f"{name}[{i}]"] = _described(leaf)
+            found[name if len(leaves) == 1 else f"{name}[{i}]"] = _describe(leaf)
     return found
 
 
-def _described(leaf: Any) -> Any:
+def _describe(leaf: Any) -> Any:
     if is_array(leaf):
         return tf.type_spec_from_value(as_tensor(leaf))
     if is_module(leaf):

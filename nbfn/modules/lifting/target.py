@@ -14,7 +14,7 @@ from nbfn.modules.lifecycle.methods import enters, nowrap
 Transformation = Callable[..., Any]
 
 
-def transformed(
+def transform(
     target: Any,
     label: str,
     prefix: str,
@@ -42,7 +42,7 @@ def transformed(
     if isinstance(target, type) and hasattr(target, "__field_names__"):
         return _class(target, label, prefix, call, methods, options)
     if isinstance(target, functools.partial) and isinstance(target.func, type):
-        made = transformed(target.func, label, prefix, call, methods, options)
+        made = transform(target.func, label, prefix, call, methods, options)
         return functools.partial(made, *target.args, **target.keywords)
     if is_module(target):
         raise TransformError(

@@ -54,7 +54,7 @@ _lock = threading.Lock()
 # function, like those of a tf.function.
 _capturing: weakref.WeakKeyDictionary[Any, dict[Hashable, _Kept]] = weakref.WeakKeyDictionary()
 # The state that a function reads; read again only after a change.
-_looks: weakref.WeakKeyDictionary[Any, dict[Any, State]] = weakref.WeakKeyDictionary()
+_states: weakref.WeakKeyDictionary[Any, dict[Any, State]] = weakref.WeakKeyDictionary()
 
 
 def call_traced(
@@ -205,7 +205,7 @@ class _Call:
         static = [leaf for i, leaf in enumerate(self.leaves) if i not in self.arrays]
         return (
             tuple(
-                (self._inside(("", scope_of(thing).path)), _named(thing))
+                (self._inside(("", scope_of(thing).path)), _key_of(thing))
                 for thing in places_in([self.module, static])
             ),
             configuration([leaf for leaf in static if not places_in(leaf)]),
@@ -224,14 +224,14 @@ class _Call:
         # An id may be reused after its object's end. Then `holds` is false, because its checks go
         # through weak references; a state that keeps objects alive is not cached.
         place = tuple((name, id(value)) for name, value in roots)
-        looks = _of(_looks, fn)
-        known = looks.get(place)
+        states = _of(_states, fn)
+        known = states.get(place)
         if known is None or not known.holds():
             known = state_of(roots)
-            if len(looks) >= _MAX_STATES:
-                looks.clear()
+            if len(states) >= _MAX_STATES:
+                states.clear()
             if not known.keeps:
-                looks[place] = known
+                states[place] = known
         return known
 
     def _inputs_key(self) -> tuple[Hashable, ...]:
@@ -346,7 +346,7 @@ def _what(function: Any) -> Hashable:
     return configuration(function)
 
 
-def _named(thing: Any) -> Hashable:
+def _key_of(thing: Any) -> Hashable:
     """Returns a key for a module's configuration, or for a variable."""
     if not is_module(thing):
         return thing.collection, thing.name

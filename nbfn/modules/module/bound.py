@@ -233,15 +233,15 @@ class Bound(Members, library=True):
                     "rebind(module, ..., rngs=nn.key(0))."
                 )
         else:
-            carried = Carried(kept=tuple(_named(state)))
+            carried = Carried(kept=tuple(_state_names(state)))
         made = _revived(module, state, store.rngs, store.mutable)
-        made._life.carried = carried
+        made._internal.carried = carried
         return made
 
     @property
     def carried(self) -> Carried | None:
         """The effect of ``rebind`` on each variable; None for a module that was not rebound."""
-        carried: Carried | None = self._life.carried
+        carried: Carried | None = self._internal.carried
         return carried
 
     def snapshot(self) -> Snapshot:
@@ -291,7 +291,7 @@ class Bound(Members, library=True):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Pickles and copies a bound module with its variables; the copy is bound."""
-        store = getattr(self._life.scope, "store", None)
+        store = getattr(self._internal.scope, "store", None)
         if not isinstance(store, VariableStore):
             return super().__reduce_ex__(protocol)
         return (_revived, (binding.unbound(self), self.state, dict(store.rngs), store.mutable))
@@ -310,7 +310,7 @@ class Bound(Members, library=True):
         """
         if args or kwargs:
             return rows_of(self, call_shapes(self, self._bound_store("describe"), args, kwargs))
-        return rows_of(self, getattr(getattr(self._life.scope, "store", None), "shapes", None))
+        return rows_of(self, getattr(getattr(self._internal.scope, "store", None), "shapes", None))
 
     def show(self, *args: Any, **kwargs: Any) -> str:
         """Returns ``describe`` as indented plain text."""
@@ -351,9 +351,9 @@ class Bound(Members, library=True):
         binding.track(self)
 
     def _known_children(self) -> dict[str, Any]:
-        if self._life.scope is not None:
+        if self._internal.scope is not None:
             prepare(self)
-            return dict(self._life.children)
+            return dict(self._internal.children)
         children: dict[str, Any] = {}
         for name, value in {**init_fields(self), **inspect_hook(self, "setup")}.items():
             for module, part in modules_in(value, name):
@@ -361,7 +361,7 @@ class Bound(Members, library=True):
         return children
 
     def _variable_at(self, parts: list[str]) -> Any:
-        scope = self._life.scope
+        scope = self._internal.scope
         if scope is None:
             return None
         where = scope.child(*parts[:-1])
@@ -373,7 +373,7 @@ class Bound(Members, library=True):
         return None
 
     def _nothing_at(self, parts: list[str], children: Mapping[str, Any]) -> PathNotFoundError:
-        scope = self._life.scope
+        scope = self._internal.scope
         where = f"{type(self).__name__} at {scope}" if scope else f"unbound {type(self).__name__}"
         variables = (
             {path[0] for tree in scope.tree().values() for path, _ in leaves(tree)}
@@ -394,9 +394,9 @@ class Bound(Members, library=True):
         )
 
     def _variables_outside_params(self) -> set[int]:
-        if self._life.scope is None:
+        if self._internal.scope is None:
             return set()
-        tree = self._life.scope.tree()
+        tree = self._internal.scope.tree()
         return {id(leaf) for c, node in tree.items() if c != "params" for _, leaf in leaves(node)}
 
     def _bound_store(self, what: str) -> VariableStore:
@@ -416,7 +416,7 @@ def _revived(module: Any, state: Any, rngs: Mapping[str, Any], mutable: Any) -> 
     return made
 
 
-def _named(state: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _state_names(state: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(c, "/".join(path)) for c, tree in state.items() for path, _ in leaves(tree)]
 
 

@@ -43,9 +43,9 @@ def lazy_run(
     kwargs: Mapping[str, Any],
     method: Any,
     mutable: FilterLike,
-    look: Callable[[Any], Any],
+    read: Callable[[Any], Any],
 ) -> Any:
-    """Runs ``init`` in a graph; returns the result of ``look(run)`` before the run ends."""
+    """Runs ``init`` in a graph; returns the result of ``read(run)`` before the run ends."""
     run = Application(module, {}, rngs, method, mutable, True)
     run.store.lazy = True
     found: list[Any] = []
@@ -57,7 +57,7 @@ def lazy_run(
             except NbfnError as error:
                 found.append(error)  # if raised, AutoGraph would add a stack to its message
             else:
-                found.append(look(run))
+                found.append(read(run))
 
     in_graph(call, args, kwargs)
     if isinstance(found[0], NbfnError):
@@ -108,7 +108,7 @@ def walk(module: Any) -> Iterator[Any]:
     """Yields the module and those below it that have been used, parents first."""
     yield module
     prepare(module)
-    for child in module._life.children.values():
+    for child in module._internal.children.values():
         yield from walk(child)
 
 

@@ -66,7 +66,7 @@ class Members(Template, library=True):
                 f"the parameter {name!r} of {type(self).__name__} needs an initializer, a function "
                 f"of a key; found {init_fn!r}"
             )
-        if self._life.scope is None and self._is_inspected():
+        if self._internal.scope is None and self._is_inspected():
             return Absent(f"The parameter {name!r} of {type(self).__name__}")
         scope = self._declares("params", name)
         known = scope.params.get(name)
@@ -131,7 +131,7 @@ class Members(Template, library=True):
         """
         scope = self._scope("put_variable")
         if isinstance(value, dict) and scope.has(collection, name):
-            value = _merged(scope.read(collection, name), value)
+            value = _merge(scope.read(collection, name), value)
         scope.write(collection, name, value)
 
     def has_variable(self, collection: str, name: str) -> bool:
@@ -247,7 +247,7 @@ class Members(Template, library=True):
 
     def _scope(self, what: str) -> Scope:
         """Returns the module's scope; raises an error if it has none or it is closed."""
-        scope = self._life.scope
+        scope = self._internal.scope
         if scope is None:
             raise UnboundModuleError(
                 f"{type(self).__name__}.{what} needs variables or random streams, but this module "
@@ -258,24 +258,24 @@ class Members(Template, library=True):
 
     def _is_inspected(self) -> bool:
         """Returns whether ``setup`` of an unbound module runs only to find its submodules."""
-        table = context.table_of(self) if self._life.scope is None else None
+        table = context.table_of(self) if self._internal.scope is None else None
         return table is not None and table.kind == "setup"
 
     def _declares(self, collection: str, name: str) -> Scope:
         """Reserves a variable's name; returns the module's scope."""
         table = context.here.tables.get(id(self))
         if table is None or table.kind == "declare":
-            raise self._misplaced(collection, name)
-        life = self._life
-        scope = life.scope
+            raise self._placement_error(collection, name)
+        internal = self._internal
+        scope = internal.scope
         if scope is None or scope.store.closed or scope.store.suspended:
             scope = self._scope("param" if collection == "params" else "variable")
-        names = table.names if table.kind == "compact" else life.names
-        if not names.take_free(name, collection, life.names):
-            raise name_in_use(self, name, collection, names, life.names)
+        names = table.names if table.kind == "compact" else internal.names
+        if not names.take_free(name, collection, internal.names):
+            raise name_in_use(self, name, collection, names, internal.names)
         return scope
 
-    def _misplaced(self, collection: str, name: str) -> PlacementError:
+    def _placement_error(self, collection: str, name: str) -> PlacementError:
         label = f"{type(self).__name__}: the variable {name!r} of {collection!r}"
         if context.table_of(self) is not None:
             return PlacementError(f"{label} cannot be declared in declare(). Do it in setup().")
@@ -286,7 +286,7 @@ class Members(Template, library=True):
         )
 
 
-def _merged(old: Any, new: Any) -> Any:
+def _merge(old: Any, new: Any) -> Any:
     if isinstance(old, dict) and isinstance(new, dict):
-        return {**old, **{k: _merged(old.get(k), v) for k, v in new.items()}}
+        return {**old, **{k: _merge(old.get(k), v) for k, v in new.items()}}
     return new

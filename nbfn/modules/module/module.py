@@ -166,9 +166,9 @@ class Module(Bound, library=True):
 
         Implements: Flax Linen, ``Module.module_paths``.
         """
-        if self._life.scope is not None:
+        if self._internal.scope is not None:
             return paths(self)
-        found: dict[str, Any] = self._looked_at(rngs, args, kwargs, paths)
+        found: dict[str, Any] = self._read_lazily(rngs, args, kwargs, paths)
         return found
 
     def tabulate(
@@ -187,14 +187,14 @@ class Module(Bound, library=True):
           One line for each module, with its own variables, and the totals. For a bound module,
           modules of compact methods are known once they have been called.
         """
-        if self._life.scope is not None:
+        if self._internal.scope is not None:
             return table(self, depth)
-        text: str = self._looked_at(rngs, args, kwargs, lambda module: table(module, depth))
+        text: str = self._read_lazily(rngs, args, kwargs, lambda module: table(module, depth))
         return text
 
-    def _looked_at(self, rngs: Any, args: Any, kwargs: Any, look: Any) -> Any:
+    def _read_lazily(self, rngs: Any, args: Any, kwargs: Any, read: Any) -> Any:
         method, mutable = kwargs.pop("method", None), kwargs.pop("mutable", INIT_MUTABLE)
-        return lazy_run(self, rngs, args, kwargs, method, mutable, lambda run: look(run.module))
+        return lazy_run(self, rngs, args, kwargs, method, mutable, lambda run: read(run.module))
 
     # -- to and from variables -----------------------------------------------------------------
 

@@ -36,27 +36,27 @@ def compact_name_scope(fn: F) -> F:
 
 def _twin(module: Any, name: str) -> Any:
     """Returns a copy of a module whose scope is one level below."""
-    life = module._life
-    if life.scope is None:
+    internal = module._internal
+    if internal.scope is None:
         raise UnboundModuleError(
             f"{type(module).__name__}.{name} is compact, so it can only run on a module with "
             "variables. Use init, apply or bind."
         )
     table = context.table_of(module)
-    known = life.children.get(name)
-    if table is not None and table.kind == "compact" and not table.names.twin(name):
-        if life.names.taken(name, None) or table.names.taken(name, None):
-            raise name_in_use(module, name, None, life.names, table.names)
-        table.names.take_twin(name)
-    elif life.names.taken(name, None):
-        raise name_in_use(module, name, None, life.names)
-    if known is not None and known._life.scope.store is life.scope.store:
+    known = internal.children.get(name)
+    if table is not None and table.kind == "compact" and not table.names.is_name_scope(name):
+        if internal.names.taken(name, None) or table.names.taken(name, None):
+            raise name_in_use(module, name, None, internal.names, table.names)
+        table.names.take_name_scope(name)
+    elif internal.names.taken(name, None):
+        raise name_in_use(module, name, None, internal.names)
+    if known is not None and known._internal.scope.store is internal.scope.store:
         return known
     made = object.__new__(type(module))
     made.__dict__.update(module.__dict__)
-    made.__dict__["_life"] = twin = type(life)()
-    twin.built = twin.ready = True
-    twin.scope, twin.given = life.scope.child(name), life.given
-    made.__dict__["_children"] = twin.children
-    life.children[name] = made
+    made.__dict__["_internal"] = inner = type(internal)()
+    inner.built = inner.ready = True
+    inner.scope, inner.given = internal.scope.child(name), internal.given
+    made.__dict__["_children"] = inner.children
+    internal.children[name] = made
     return made

@@ -74,7 +74,7 @@ def rows_of(module: Any, shapes: Shapes | None = None) -> list[Row]:
 def _rows(
     module: Any, path: tuple[str, ...], modules: dict[int, Any], variables: dict[int, Any]
 ) -> Iterator[Row]:
-    label, scope = type(module).__name__, module._life.scope
+    label, scope = type(module).__name__, module._internal.scope
     if id(module) in modules:
         yield Row(path, "module", label, same_as=modules[id(module)], depth=len(path))
         return

@@ -30,45 +30,46 @@ def share_scope(module: Any, other: Any) -> None:
     Implements: Flax Linen, ``nn.share_scope``.
     """
     for each in (module, other):
-        if not hasattr(each, "_life"):
+        if not hasattr(each, "_internal"):
             raise TypeError(f"nn.share_scope shares the variables of modules; found {each!r}")
-        if each._life.scope is None:
+        if each._internal.scope is None:
             raise UnboundModuleError(
                 f"nn.share_scope needs modules with variables, but {each!r} is unbound. Call it in "
                 "setup or in a compact method."
             )
-    here, there = module._life.scope, other._life.scope
+    here, there = module._internal.scope, other._internal.scope
     inside = there.path[: len(here.path)] == here.path
     target, moved = (module, other) if inside else (other, module)
     _check_names(target, moved)
-    _move(moved, target._life.scope)
-    for name, held in moved._life.names.held().items():
+    _move(moved, target._internal.scope)
+    for name, held in moved._internal.names.held().items():
         for collection in held:
-            target._life.names.take(name, collection)
-    moved._life.names = target._life.names
+            target._internal.names.take(name, collection)
+    moved._internal.names = target._internal.names
 
 
 def _check_names(target: Any, moved: Any) -> None:
-    ours = target._life.names
+    ours = target._internal.names
     inner = moved.name if moved.parent is target else None
     clashes = [
         name
-        for name, held in moved._life.names.held().items()
+        for name, held in moved._internal.names.held().items()
         if name != inner and any(ours.taken(name, collection) for collection in held)
     ]
     if clashes:
         raise NameInUseError(
-            f"{target._life.scope} and {moved._life.scope} both have {show_names(clashes)}, so "
-            "they cannot share one place. Rename them in one of the modules."
+            f"{target._internal.scope} and {moved._internal.scope} both have "
+            f"{show_names(clashes)}, so they cannot share one place. Rename them in one "
+            "of the modules."
         )
 
 
 def _move(module: Any, scope: Any) -> None:
     """Moves a module and those below it to another scope."""
-    old = module._life.scope
-    module._life.scope = scope
-    for name, child in module._life.children.items():
-        if child._life.scope.path == (*old.path, name):
+    old = module._internal.scope
+    module._internal.scope = scope
+    for name, child in module._internal.children.items():
+        if child._internal.scope.path == (*old.path, name):
             _move(child, scope.child(name))
 
 

@@ -29,7 +29,7 @@ from nbfn.modules.errors import (
     show_path,
 )
 from nbfn.modules.lifecycle import context
-from nbfn.modules.lifecycle.binding import Life, adopt, claim, hold_all, is_stored
+from nbfn.modules.lifecycle.binding import InternalState, adopt, claim, hold_all, is_stored
 from nbfn.modules.lifecycle.fields import holds_modules, init_fields, make_dataclass, map_modules
 from nbfn.modules.lifecycle.methods import reraise_hidden, wrap_class
 from nbfn.modules.lifecycle.naming import configuration
@@ -94,7 +94,7 @@ class _Name:
     def __get__(self, module: Any, owner: type | None = None) -> Any:
         if module is None:
             return None
-        scope = module._life.scope
+        scope = module._internal.scope
         if scope is not None:
             scope.store.note_place()
         return module.__dict__["name"]
@@ -117,7 +117,7 @@ class Template(tf.Module):
     __iter__ = None  # otherwise Python would iterate by __getitem__, which takes paths
     _state = _rngs = _children = _held = None  # what TensorFlow tracks of a bound module
     if TYPE_CHECKING:  # at run time the annotation would make it a field
-        _life: Life
+        _internal: InternalState
 
     def __init_subclass__(cls, kw_only: bool = False, library: bool = False, **kwargs: Any) -> None:
         """Turns the subclass into a dataclass and wraps its methods.
@@ -155,7 +155,7 @@ class Template(tf.Module):
             return known
         self = _blank(cls)
         if reusable:
-            self._life.arguments = (args, kwargs)
+            self._internal.arguments = (args, kwargs)
         return self
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -172,19 +172,19 @@ class Template(tf.Module):
         parent = self.parent
         if isinstance(parent, _Implicit):
             parent = context.current_module()
-        if parent is not None and parent._life.scope is None:
+        if parent is not None and parent._internal.scope is None:
             parent = None  # methods of unbound modules construct top-level modules
         self.parent = parent
-        self._life.built = True
+        self._internal.built = True
         if parent is None:
             return
         table = context.table_of(parent)
         if table is None:
             raise PlacementError(
                 f"{type(self).__name__} was constructed in a method of "
-                f"{type(parent).__name__} at {show_path(parent._life.scope.path)} that is neither "
-                "setup nor decorated with @nn.compact. Construct it in one of these, or pass "
-                "parent=None for a module of its own."
+                f"{type(parent).__name__} at {show_path(parent._internal.scope.path)} that is "
+                "neither setup nor decorated with @nn.compact. Construct it in one of these, or "
+                "pass parent=None for a module of its own."
             )
         if table.kind == "compact":
             name = self.name or table.names.auto(type(self))
@@ -192,7 +192,7 @@ class Template(tf.Module):
         elif self.name is not None:
             claim(parent, self.name, self)
         else:
-            self._life.owned = True  # it is named and attached when setup assigns it
+            self._internal.owned = True  # it is named and attached when setup assigns it
 
     def setup(self) -> None:
         """Declares submodules and variables by assigning them to attributes.
@@ -219,7 +219,7 @@ class Template(tf.Module):
         return name
 
     @classmethod
-    def _meant(cls, _names: Iterable[str]) -> str:
+    def _argument_hints(cls, _names: Iterable[str]) -> str:
         """Returns hints, as sentences, for arguments that the class does not have."""
         return ""
 
@@ -237,8 +237,8 @@ class Template(tf.Module):
           SetupFieldError: ``setup`` sets a construction argument.
           ReservedFieldError: ``setup`` sets a name that every module already has.
         """
-        life = self._life
-        if not life.built or (name[0] == "_" and _is_record(name)):
+        internal = self._internal
+        if not internal.built or (name[0] == "_" and _is_record(name)):
             object.__setattr__(self, name, value)
             return
         table = context.table_of(self)
@@ -260,14 +260,14 @@ class Template(tf.Module):
                 f"{table.kind} sets {label}, but every module has {name!r} already. Choose another "
                 "name for the attribute."
             )
-        if life.scope is None:
+        if internal.scope is None:
             object.__setattr__(self, name, value)
         elif holds_modules(value):
             attached = map_modules(lambda m, n: adopt(self, m, n), value, name)
             object.__setattr__(self, name, attached)
-        elif life.scope.store.bound and not is_stored(value, life.scope):
+        elif internal.scope.store.bound and not is_stored(value, internal.scope):
             super().__setattr__(name, value)  # makes TensorFlow track tables, assets and others
-            if life.scope.path:
+            if internal.scope.path:
                 hold_all(self, name, value)
         else:
             object.__setattr__(self, name, value)
@@ -299,23 +299,23 @@ class Template(tf.Module):
 
         Implements: Flax Module lifecycle, section "Setup for unbound Modules".
         """
-        life = self.__dict__.get("_life")
+        internal = self.__dict__.get("_internal")
         label = type(self).__name__
-        if life is None or name.startswith(_PROBES):
+        if internal is None or name.startswith(_PROBES):
             raise AttributeError(f"{label!r} object has no attribute {name!r}")
         hidden = inspect.getattr_static(type(self), name, None)
         if hasattr(type(hidden), "__get__"):
             # The attribute exists, but its descriptor raised an AttributeError.
             reraise_hidden(hidden, self, name)
-        if life.scope is None:
+        if internal.scope is None:
             return self._of_unbound(name, sys._getframe(1))
-        if not life.ready and not life.preparing:
+        if not internal.ready and not internal.preparing:
             prepare(self)
             if name in self.__dict__:
                 return self.__dict__[name]
         known = [n for n in self.__dict__ if not n.startswith("_")]
         raise UnknownAttributeError(
-            f"{label} at {life.scope} has no attribute {name!r}.{did_you_mean(name, known)}"
+            f"{label} at {internal.scope} has no attribute {name!r}.{did_you_mean(name, known)}"
         )
 
     def _of_unbound(self, name: str, frame: FrameType) -> Any:
@@ -325,11 +325,11 @@ class Template(tf.Module):
           name: the attribute.
           frame: the frame that reads it.
         """
-        life, label, cause = self._life, type(self).__name__, None
+        internal, label, cause = self._internal, type(self).__name__, None
         given: dict[str, Any] = {}
         # In the setup of another module, it is bound with its submodules when it is assigned.
         is_alone = context.current_module() is None
-        if self.__hooks__ and life.built and not life.preparing:
+        if self.__hooks__ and internal.built and not internal.preparing:
             if "declare" in self.__hooks__:
                 given = inspect_hook(self, "declare")
             if name not in given and is_alone and _is_written(frame):
@@ -353,7 +353,7 @@ class Template(tf.Module):
 
     def __dir__(self) -> list[str]:
         """Returns the attributes, including those of ``setup`` if the module is bound."""
-        if self._life.scope is not None:
+        if self._internal.scope is not None:
             prepare(self)
         return sorted(set(super().__dir__()))
 
@@ -361,7 +361,7 @@ class Template(tf.Module):
 
     def _has_identity(self) -> bool:
         """Returns whether this instance is more than its arguments: bound, or with a parent."""
-        return self._life.scope is not None or self.parent is not None
+        return self._internal.scope is not None or self.parent is not None
 
     def __eq__(self, other: object) -> bool:
         """Compares unbound modules by arguments; a bound module equals only itself.
@@ -385,10 +385,10 @@ class Template(tf.Module):
     def __repr__(self) -> str:
         """Formats the constructor call, and known submodules of a bound module; runs no setup."""
         shown = [f"{n}={v!r}" for n, v in init_fields(self).items() if v is not _default(self, n)]
-        if self.name is not None and self._life.scope is None and self.parent is None:
+        if self.name is not None and self._internal.scope is None and self.parent is None:
             shown.append(f"name={self.name!r}")
         text = f"{type(self).__name__}({', '.join(shown)})"
-        children = self._life.children if self._life.scope is not None else {}
+        children = self._internal.children if self._internal.scope is not None else {}
         lines = [f"{name}: {child!r}" for name, child in children.items()]
         return "\n".join([text, *("  " + part for line in lines for part in line.splitlines())])
 
@@ -401,7 +401,7 @@ def _reserved_names(cls: type) -> set[str]:
 def _blank(cls: type) -> Any:
     """Returns an instance of a module class before its construction."""
     self = tf.Module.__new__(cls)
-    self.__dict__["_life"] = Life()
+    self.__dict__["_internal"] = InternalState()
     return self
 
 

@@ -46,7 +46,7 @@ def _config_for(owner: Any) -> type[Spec]:
         default: Any = field.default
         if field.default_factory is not dataclasses.MISSING:
             default = dataclasses.field(default_factory=field.default_factory)
-        fields[name] = (_resolved(field.type, owner), default)
+        fields[name] = (_resolve(field.type, owner), default)
     return make_spec(
         "Config",
         fields,
@@ -58,7 +58,7 @@ def _config_for(owner: Any) -> type[Spec]:
     )
 
 
-def _resolved(annotation: Any, owner: Any) -> Any:
+def _resolve(annotation: Any, owner: Any) -> Any:
     """Resolves an annotation; returns ``Any`` if its names cannot be found from the class."""
     if not isinstance(annotation, str):
         return annotation

@@ -47,7 +47,7 @@ def with_json_forms(annotation: Any) -> Any:
     if isinstance(annotation, Hashable) and annotation in _LEAVES:
         return _LEAVES[annotation]
     if annotation in (Callable, typing.Callable) or origin is Callable:
-        return Annotated[annotation, pydantic.WrapValidator(_marked), _schema(_FUNCTION_SCHEMA)]
+        return Annotated[annotation, pydantic.WrapValidator(_read_marks), _schema(_FUNCTION_SCHEMA)]
     if origin in (None, typing.Literal):
         return annotation
     if origin in (typing.Union, types.UnionType) and {str, float} <= set(arguments):
@@ -101,7 +101,7 @@ def _with_marks(value: Any) -> Any:
     return value
 
 
-def _marked(value: Any, handler: Any, info: Any) -> Any:
+def _read_marks(value: Any, handler: Any, info: Any) -> Any:
     """Reads marks, also inside lists and dicts."""
     return handler(_read(value) if info.mode == "json" else value)
 
@@ -213,7 +213,7 @@ _MARKS: dict[str, Callable[[Any], Any]] = {
     "$float": _float,
     "$spec": _spec,
 }
-_MARKING = (pydantic.WrapValidator(_marked), pydantic.WrapSerializer(_written))
+_MARKING = (pydantic.WrapValidator(_read_marks), pydantic.WrapSerializer(_written))
 _FUNCTION_SCHEMA = {
     "type": "object",
     "properties": {"$function": {"type": "string"}},

@@ -136,12 +136,12 @@ class Schema:
         try:
             return self._values(self.model.model_validate_json(text))
         except pydantic.ValidationError as error:
-            raise self._error(error, _parsed(text)) from None
+            raise self._error(error, _parse(text)) from None
 
     def to_json(self, values: Mapping[str, Any], indent: int | None) -> str:
         """Returns the values as a JSON object."""
         try:
-            return self._dumped(values, indent=indent)
+            return self._dump(values, indent=indent)
         except PydanticSerializationError as error:
             raise self._not_json(values) or error from None
 
@@ -154,7 +154,7 @@ class Schema:
                 f"{self._owner.__qualname__} has a field that JSON cannot hold: {error}"
             ) from error
 
-    def _dumped(self, values: Mapping[str, Any], **options: Any) -> str:
+    def _dump(self, values: Mapping[str, Any], **options: Any) -> str:
         filled = self.model.model_construct(**values)
         # `model_dump_json` does not accept `fallback` in all supported versions of pydantic.
         serializer = self.model.__pydantic_serializer__
@@ -166,7 +166,7 @@ class Schema:
     def _not_json(self, values: Mapping[str, Any]) -> SpecError | None:
         for name in self.names:
             try:
-                self._dumped(values, include={_PREFIX + name})
+                self._dump(values, include={_PREFIX + name})
             except PydanticSerializationError:
                 return SpecError(
                     f"{self._owner.__qualname__}.{name} is {values[name]!r}, which JSON cannot "
@@ -179,7 +179,7 @@ class Schema:
         label = self._owner.__qualname__.rpartition("<locals>.")[2]
         details: dict[str, list[str]] = {}
         for each in found:
-            problem, detail = self._described(each, given)
+            problem, detail = self._describe(each, given)
             details.setdefault(problem, []).append(detail)
         wrong = {str(each["type"]) for each in found}
         kind = SpecFieldError if wrong & {"extra_forbidden", "missing"} else SpecError
@@ -187,7 +187,7 @@ class Schema:
         texts = (f"{p}{' or '.join(dict.fromkeys(filter(None, d)))}" for p, d in details.items())
         return kind(f"{label}: {' '.join(f'{text}.' for text in texts)}")
 
-    def _described(self, error: Any, given: Any) -> tuple[str, str]:
+    def _describe(self, error: Any, given: Any) -> tuple[str, str]:
         """Returns the problem, and pydantic's details."""
         if error["type"] == "json_invalid":
             return f"the text is not JSON: {error['msg']}", ""
@@ -222,7 +222,7 @@ def _inside(value: Any, location: Sequence[Any]) -> str:
     return text
 
 
-def _parsed(text: str | bytes) -> Any:
+def _parse(text: str | bytes) -> Any:
     try:
         return json.loads(text)
     except ValueError:

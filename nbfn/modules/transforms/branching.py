@@ -76,7 +76,7 @@ def _branch(
         return _run_all(lift, int(index), branches, values)
     if known:
         return lift.once(branches[int(index)], values, {})
-    return _traced(lift, index, branches, values)
+    return _trace_branches(lift, index, branches, values)
 
 
 def _run_all(
@@ -93,7 +93,7 @@ def _run_all(
     return output
 
 
-def _traced(
+def _trace_branches(
     lift: Lift, index: Any, branches: list[Callable[..., Any]], values: tuple[Any, ...]
 ) -> Any:
     variables = lift.variables

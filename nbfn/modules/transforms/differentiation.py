@@ -47,7 +47,7 @@ def vjp(
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(once.sources)
         result, inner = once.run()
-    output, aux = _parted(once.lift.keep(result, inner), has_aux, "nn.vjp")
+    output, aux = _split_aux(once.lift.keep(result, inner), has_aux, "nn.vjp")
     targets = flat_tensors(output)
 
     def backward(cotangent: Any) -> tuple[Any, ...]:
@@ -201,7 +201,7 @@ class _Once:
         return {leaf: tf.convert_to_tensor(tangent) for leaf, tangent in found.items()}
 
 
-def _parted(result: Any, has_aux: bool, label: str) -> tuple[Any, Any]:
+def _split_aux(result: Any, has_aux: bool, label: str) -> tuple[Any, Any]:
     if not has_aux:
         return result, None
     if not isinstance(result, tuple) or len(result) != 2:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from nbfn.modules.lifting.lifting import Lift
-from nbfn.modules.lifting.target import transformed
+from nbfn.modules.lifting.target import transform
 from nbfn.modules.variables.filters import Filter, FilterLike
 
 
@@ -36,4 +36,4 @@ def fold_rngs(target: Any, variables: FilterLike = True, rngs: FilterLike = True
     def call(fn: Callable[..., Any], _: Any, module: Any, *args: Any, **kwargs: Any) -> Any:
         return Lift("nn.fold_rngs", (module, args, kwargs)).once(fn, (module, *args), kwargs)
 
-    return transformed(target, "nn.fold_rngs", "FoldRngs", call)
+    return transform(target, "nn.fold_rngs", "FoldRngs", call)

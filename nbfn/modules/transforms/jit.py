@@ -10,7 +10,7 @@ from nbfn._tensorflow import tf_function
 from nbfn.modules.errors import TransformError, show_names
 from nbfn.modules.lifting.axes import flatten, is_array
 from nbfn.modules.lifting.lifting import Lift
-from nbfn.modules.lifting.target import transformed
+from nbfn.modules.lifting.target import transform
 from nbfn.modules.lifting.traces import call_traced
 
 _DEFAULT = object()
@@ -80,7 +80,7 @@ def jit(
         return call_traced(lift, fn, module, args, kwargs, chosen)
 
     every = {**dict.fromkeys(_OPTIONS, _DEFAULT), **own, **options}
-    return transformed(target, "nn.jit", "Jit", call, methods, every)
+    return transform(target, "nn.jit", "Jit", call, methods, every)
 
 
 def _check_static(args: Sequence[Any], kwargs: Mapping[str, Any], numbers: Any, names: Any) -> None:

@@ -52,19 +52,19 @@ def while_loop(
     fixed, keys = split_streams(lift.store, split_rngs or {}, lift.root)
     drawn: dict[str, Mapping[Any, int]] = {}
 
-    def run(fn: Callable[..., Any], turn: Any, flat: Any, state: Any, mutable: Filter) -> Any:
+    def run(fn: Callable[..., Any], iteration: Any, flat: Any, state: Any, mutable: Filter) -> Any:
         variables = {**shared, **dict(zip(held, state, strict=True))}
-        own = own_streams({n: tf.random.fold_in(k, turn) for n, k in keys.items()})
+        own = own_streams({n: tf.random.fold_in(k, iteration) for n, k in keys.items()})
         values = (module, pack(init, flat))
         return lift.run(fn, values, {}, variables, {**fixed, **own}, mutable)
 
-    def condition(turn: Any, flat: Any, state: Any) -> Any:
-        result, inner = run(cond_fn, turn, flat, state, NOTHING)
+    def condition(iteration: Any, flat: Any, state: Any) -> Any:
+        result, inner = run(cond_fn, iteration, flat, state, NOTHING)
         drawn["condition"] = inner.drawn
         return result
 
-    def body(turn: Any, flat: Any, state: Any) -> Any:
-        carry, inner = run(body_fn, turn, flat, state, carried)
+    def body(iteration: Any, flat: Any, state: Any) -> Any:
+        carry, inner = run(body_fn, iteration, flat, state, carried)
         drawn["body"] = inner.drawn
         writes = inner.writes()
         new = flat_tensors(carry)
@@ -75,27 +75,29 @@ def while_loop(
                 f"make variables; init has {len(flat)} tensors, the carry has {len(new)}, and the "
                 f"new variables are {made or 'none'}. Make variables before the loop."
             )
-        return turn + 1, new, [writes.get(k, v) for k, v in zip(held, state, strict=True)]
+        return iteration + 1, new, [writes.get(k, v) for k, v in zip(held, state, strict=True)]
 
     start = flat_tensors(init)
-    turns, flat, state = tf.while_loop(
+    iterations, flat, state = tf.while_loop(
         condition, body, (tf.constant(0), start, list(held.values()))
     )
     writable = {k: v for k, v in zip(held, state, strict=True) if k[0] in lift.store.mutable}
     lift.commit(writable)
-    for (name, path), draws in _draws(drawn, turns, isinstance(lift.store, Inner)).items():
+    for (name, path), draws in _draws(drawn, iterations, isinstance(lift.store, Inner)).items():
         if name in fixed:
             lift.store.advance(name, path, draws)
     return pack(init, flat)
 
 
-def _draws(drawn: Mapping[str, Mapping[Any, int]], turns: Any, is_inside: bool) -> dict[Any, Any]:
+def _draws(
+    drawn: Mapping[str, Mapping[Any, int]], iterations: Any, is_inside: bool
+) -> dict[Any, Any]:
     """Returns how often each path drew in one iteration, as all iterations draw the same."""
     before, inside = drawn["condition"], drawn.get("body", {})
     pairs = {key: (before.get(key, 0), inside.get(key, 0)) for key in {*before, *inside}}
-    if not tf.is_symbolic_tensor(turns):
-        return {key: max(n, m * min(int(turns), 1)) for key, (n, m) in pairs.items()}
+    if not tf.is_symbolic_tensor(iterations):
+        return {key: max(n, m * min(int(iterations), 1)) for key, (n, m) in pairs.items()}
     # A surrounding transformation counts draws with Python numbers instead of tensors.
     if is_inside:
         return {key: max(pair) for key, pair in pairs.items()}
-    return {key: tf.maximum(n, m * tf.minimum(turns, 1)) for key, (n, m) in pairs.items()}
+    return {key: tf.maximum(n, m * tf.minimum(iterations, 1)) for key, (n, m) in pairs.items()}

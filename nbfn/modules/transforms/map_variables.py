@@ -7,7 +7,7 @@ from typing import Any
 
 from nbfn.modules.lifting.inner_store import Inner
 from nbfn.modules.lifting.lifting import Leaf, Lift
-from nbfn.modules.lifting.target import transformed
+from nbfn.modules.lifting.target import transform
 from nbfn.modules.lifting.trees import Trees
 from nbfn.modules.variables.filters import EVERYTHING, Filter, FilterLike
 
@@ -97,4 +97,4 @@ def map_variables(
         "init": init,
         "mutable": mutable,
     }
-    return transformed(target, "nn.map_variables", "Mapped", call, methods, options)
+    return transform(target, "nn.map_variables", "Mapped", call, methods, options)

@@ -13,7 +13,7 @@ from nbfn.modules.errors import TransformError
 from nbfn.modules.lifecycle.interception import Intercepted, intercept_methods
 from nbfn.modules.lifting.axes import COMPOSITE, flatten, is_array, pack
 from nbfn.modules.lifting.lifting import Lift, tensors_of
-from nbfn.modules.lifting.target import transformed
+from nbfn.modules.lifting.target import transform
 
 Policy = Callable[[Any, str], bool]
 
@@ -105,7 +105,7 @@ def remat(
         output, inner = traced
         return lift.keep(output, inner, results)
 
-    return transformed(target, "nn.remat", "Checkpoint", call, methods, options)
+    return transform(target, "nn.remat", "Checkpoint", call, methods, options)
 
 
 checkpoint = remat

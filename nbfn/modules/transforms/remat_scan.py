@@ -8,7 +8,7 @@ from typing import Any
 from nbfn._tensorflow import call_as_here
 from nbfn.modules.errors import TransformError
 from nbfn.modules.lifecycle.methods import enters, is_entered
-from nbfn.modules.lifting.target import transformed
+from nbfn.modules.lifting.target import transform
 from nbfn.modules.transforms.remat import Policy, remat
 from nbfn.modules.transforms.scan import scan
 from nbfn.modules.variables.filters import FilterLike
@@ -62,16 +62,16 @@ def remat_scan(
 
     def call(fn: Callable[..., Any], _: Any, module: Any, x: Any) -> Any:
         inner = remat(fn, policy) if len(lengths) == 1 else fn
-        return _repeated(inner, tuple(lengths), policy, options)(module, x)
+        return _nest(inner, tuple(lengths), policy, options)(module, x)
 
-    return transformed(target, "nn.remat_scan", "RematScan", call)
+    return transform(target, "nn.remat_scan", "RematScan", call)
 
 
-def _repeated(
+def _nest(
     fn: Callable[..., Any], lengths: tuple[int, ...], policy: Policy | None, options: Any
 ) -> Callable[..., Any]:
     if len(lengths) > 1:
-        fn = remat(_repeated(fn, lengths[1:], policy, options), policy)
+        fn = remat(_nest(fn, lengths[1:], policy, options), policy)
 
     def step(module: Any, x: Any) -> Any:
         return call_as_here(fn, (module, x), {}), None

@@ -12,7 +12,7 @@ from nbfn.modules.lifting.axes import flat_tensors, flatten, move_axis, pack, sp
 from nbfn.modules.lifting.inner_store import Inner
 from nbfn.modules.lifting.lifting import Leaf, Lift, describe
 from nbfn.modules.lifting.runs import Call, SlicedCalls
-from nbfn.modules.lifting.target import transformed
+from nbfn.modules.lifting.target import transform
 from nbfn.modules.variables.filters import Filter, FilterLike
 
 
@@ -87,7 +87,7 @@ def scan(
         "reverse": reverse,
         "unroll": unroll,
     }
-    return transformed(target, "nn.scan", "Scan", call, methods, options)
+    return transform(target, "nn.scan", "Scan", call, methods, options)
 
 
 class _Loop(SlicedCalls):
@@ -176,7 +176,7 @@ class _Loop(SlicedCalls):
                 [a.write(i, item) for a, item in zip(arrays, items, strict=True)],
             )
 
-        flat, held, arrays = self._repeated(body, (*state, arrays))
+        flat, held, arrays = self._run_loop(body, (*state, arrays))
         results = [array.stack() for array in arrays]
         for result, column in zip(results, columns, strict=True):
             result.set_shape([None, *column.shape])
@@ -185,7 +185,7 @@ class _Loop(SlicedCalls):
         self.lift.commit({k: v for k, v in zip(carried, held, strict=True) if k in writes})
         return pack(first_carry, flat), self._outputs(first_output, results[:count])
 
-    def _repeated(self, body: Callable[..., Any], state: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _run_loop(self, body: Callable[..., Any], state: tuple[Any, ...]) -> tuple[Any, ...]:
         """Returns the state after all iterations except the first."""
         unroll = self.unroll
         if isinstance(self.size, int) and (unroll is True or unroll >= self.size):

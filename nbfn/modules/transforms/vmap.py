@@ -14,7 +14,7 @@ from nbfn.modules.lifting.axes import flatten, move_axis, pack, spread, stack
 from nbfn.modules.lifting.inner_store import Inner
 from nbfn.modules.lifting.lifting import Lift, tensors_of
 from nbfn.modules.lifting.runs import Call, SlicedCalls
-from nbfn.modules.lifting.target import transformed
+from nbfn.modules.lifting.target import transform
 from nbfn.modules.lifting.traces import call_traced
 
 
@@ -90,7 +90,7 @@ def vmap(
         "out_axes": out_axes,
         "axis_size": axis_size,
     }
-    return transformed(target, "nn.vmap", "Vmap", call, methods, options)
+    return transform(target, "nn.vmap", "Vmap", call, methods, options)
 
 
 _EAGER = Conversion(always=True)

@@ -103,10 +103,10 @@ class Scope:
         if not self.has(collection, name):
             if collection not in self.store.mutable:
                 raise self.not_found(collection, name)
-            self.store.make(collection, self.path, name, self._made(name, make))
+            self.store.make(collection, self.path, name, self._make(name, make))
         return self.live(collection, name)
 
-    def _made(self, name: str, make: Callable[[], Any]) -> Any:
+    def _make(self, name: str, make: Callable[[], Any]) -> Any:
         """Returns the initial value; in a lazy run, computed outside the graph."""
         if not self.store.lazy:
             return make()

@@ -11,7 +11,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from nbfn.functions import stance
 from nbfn.functions.segments.body import Surroundings
 from nbfn.functions.segments.cell import TracedCell
-from nbfn.functions.segments.text import analysed
+from nbfn.functions.segments.text import analyse_cell
 from nbfn.notebook.cells.options import CellOptions
 from nbfn.notebook.cells.parse import ParsedCell
 from nbfn.notebook.cells.syntax import MAGIC
@@ -21,7 +21,7 @@ from nbfn.site import current_cell
 DEFAULT_NAME = "cell"
 
 
-def in_segments(
+def segmented_cell(
     cell: ParsedCell,
     name: str | None,
     options: CellOptions,
@@ -41,14 +41,14 @@ def in_segments(
         lazily: Whether to trace only what runs often.
     """
     relaxing = f"{MAGIC} {name} --relax" if name else f"{MAGIC} --relax"
-    surroundings = Surroundings(shell.user_ns, cell.compiled, dict(options.function), relaxing)
+    surroundings = Surroundings(shell.user_ns, cell.compile, dict(options.function), relaxing)
     if kept is not None and kept.plan.surroundings.options != surroundings.options:
         kept = None
     if kept is not None and kept.plan.source == cell.source:
         made = kept
     else:
         made = TracedCell(
-            analysed(cell.body, cell.compiled),
+            analyse_cell(cell.body, cell.compile),
             name or DEFAULT_NAME,
             surroundings,
             kept,

@@ -30,7 +30,7 @@ def define(cell: ParsedCell, options: CellOptions, shell: InteractiveShell) -> l
     namespace = shell.user_ns
     names = [node.name for node in cell.body if isinstance(node, ast.FunctionDef)]
     before = {name: namespace.get(name) for name in names}
-    exec(cell.compiled(ast.Module(cell.body, type_ignores=[])), namespace)
+    exec(cell.compile(ast.Module(cell.body, type_ignores=[])), namespace)
     return [_traced(name, before[name], options, namespace) for name in names]
 
 
@@ -57,7 +57,7 @@ def _traced(
     if isinstance(before, TracedFunction) and is_unchanged(before, defined, lasting):
         namespace[name] = before
         return before
-    traced: TracedFunction = function(defined, **options.of_function(defined, namespace))
+    traced: TracedFunction = function(defined, **options.for_function(defined, namespace))
     traced.stance = options.stance  # type: ignore[assignment]
     note_options(traced, lasting)
     namespace[name] = traced

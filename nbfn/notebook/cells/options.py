@@ -76,7 +76,7 @@ class CellOptions:
         """Whether variables live for one call only."""
         return ("local_state", True) in self.function
 
-    def of_function(self, python_function: Callable[..., Any], namespace: Any) -> dict[str, Any]:
+    def for_function(self, python_function: Callable[..., Any], namespace: Any) -> dict[str, Any]:
         """Returns the keyword arguments of ``nbfn.function`` for one function.
 
         Raises:

@@ -15,11 +15,11 @@ from nbfn.functions.segments.text import same_scope
 from nbfn.notebook.cells.source import text_of
 from nbfn.notebook.cells.syntax import (
     MAGIC,
-    as_ipython_reports,
-    cached,
-    compiled,
+    cache_source,
+    compile_code,
     features,
-    transformed,
+    ipython_syntax_error,
+    to_python,
 )
 from nbfn.notebook.frames import show_as
 
@@ -42,13 +42,13 @@ class ParsedCell:
     file: str
     flags: int
 
-    def compiled(self, tree: Any) -> CodeType:
+    def compile(self, tree: Any) -> CodeType:
         """Compiles statements of the cell."""
-        code: CodeType = compiled(tree, self.file, self.flags)
+        code: CodeType = compile_code(tree, self.file, self.flags)
         return code
 
 
-def parsed(cell: str, shell: InteractiveShell, *, has_magic: bool = True) -> ParsedCell:
+def parse_cell(cell: str, shell: InteractiveShell, *, has_magic: bool = True) -> ParsedCell:
     """Parses a cell.
 
     Args:
@@ -60,22 +60,22 @@ def parsed(cell: str, shell: InteractiveShell, *, has_magic: bool = True) -> Par
         CellSyntaxError: If the cell has a syntax error; shown like IPython's.
         UsageError: If the cell is empty.
     """
-    source = "\n" * has_magic + transformed(cell, shell)
-    file, flags = cached(source, shell), features(shell)
+    source = "\n" * has_magic + to_python(cell, shell)
+    file, flags = cache_source(source, shell), features(shell)
     if has_magic:  # IPython shows no source lines of a text without final newline
-        show_as(file, cached(f"{MAGIC}\n{cell.rstrip()}\n", shell))
+        show_as(file, cache_source(f"{MAGIC}\n{cell.rstrip()}\n", shell))
     try:
-        tree = compiled(source, file, flags | ast.PyCF_ONLY_AST)
+        tree = compile_code(source, file, flags | ast.PyCF_ONLY_AST)
         before = ast.dump(tree) if shell.ast_transformers else ""
         tree = shell.transform_ast(tree)
         if shell.ast_transformers and ast.dump(tree) != before:  # AutoGraph reads source text
             source = "\n" * has_magic + text_of(tree.body, 1 + has_magic)
-            file = cached(source, shell)
-            tree = compiled(source, file, flags | ast.PyCF_ONLY_AST)
+            file = cache_source(source, shell)
+            tree = compile_code(source, file, flags | ast.PyCF_ONLY_AST)
         # Some errors, such as a `return` outside a function, need a compiler.
-        compiled(tree, file, flags)
+        compile_code(tree, file, flags)
     except SyntaxError as error:
-        raise as_ipython_reports(error, shell) from None
+        raise ipython_syntax_error(error, shell) from None
     if not tree.body:
         raise UsageError("the cell holds no code")
     return ParsedCell(cell, list(tree.body), source, file, flags)

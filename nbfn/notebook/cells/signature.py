@@ -28,7 +28,7 @@ def signature_of(text: str, parameters: Sequence[str], namespace: Mapping[str, A
         UsageError: If it cannot be parsed, or does not name all parameters.
     """
     if text.lstrip().startswith(("[", "(")):
-        return _evaluated(text, parameters, namespace)
+        return _evaluate(text, parameters, namespace)
     specs: dict[str, Any] = {}
     place = 0
     while place < len(text):
@@ -47,7 +47,7 @@ def signature_of(text: str, parameters: Sequence[str], namespace: Mapping[str, A
     return [specs[name] for name in parameters]
 
 
-def _evaluated(text: str, parameters: Sequence[str], namespace: Mapping[str, Any]) -> list[Any]:
+def _evaluate(text: str, parameters: Sequence[str], namespace: Mapping[str, Any]) -> list[Any]:
     try:
         value = list(eval(text, dict(namespace)))
     except Exception as error:  # the expression may raise anything

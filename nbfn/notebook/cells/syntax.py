@@ -31,13 +31,13 @@ class CellSyntaxError(NbfnError):
 CellSyntaxError.__name__ = "SyntaxError"
 
 
-def as_ipython_reports(error: SyntaxError, shell: InteractiveShell) -> CellSyntaxError:
+def ipython_syntax_error(error: SyntaxError, shell: InteractiveShell) -> CellSyntaxError:
     """Returns an error with the report that IPython shows for the same error in a plain cell."""
     report = shell.SyntaxTB.structured_traceback(type(error), error, [])
     return CellSyntaxError(error, list(report))
 
 
-def transformed(cell: str, shell: InteractiveShell) -> str:
+def to_python(cell: str, shell: InteractiveShell) -> str:
     """Converts IPython's syntax in a cell to Python; keeps leading empty lines."""
     lines = cell.split("\n")
     empty = next((i for i, line in enumerate(lines) if line.strip()), 0)
@@ -53,7 +53,7 @@ def features(shell: InteractiveShell) -> int:
     return known & int(shell.compile.flags)
 
 
-def cached(source: str, shell: InteractiveShell) -> str:
+def cache_source(source: str, shell: InteractiveShell) -> str:
     """Registers a text with ``linecache`` and returns its file name."""
     # `inspect.getsource`, and so AutoGraph, needs this:
     # https://github.com/ipython/ipython/issues/13797.
@@ -66,7 +66,7 @@ def cached(source: str, shell: InteractiveShell) -> str:
     return name
 
 
-def compiled(code: Any, file: str, flags: int, mode: str = "exec") -> Any:
+def compile_code(code: Any, file: str, flags: int, mode: str = "exec") -> Any:
     """Compiles code without the ``__future__`` imports of this file.
 
     Args:

@@ -42,21 +42,21 @@ def is_unchanged(
         changed = list
     return (
         _same_code(old.__code__, defined.__code__)
-        and _same(old.__defaults__, defined.__defaults__)
-        and _same(old.__kwdefaults__, defined.__kwdefaults__)
+        and _is_same(old.__defaults__, defined.__defaults__)
+        and _is_same(old.__kwdefaults__, defined.__kwdefaults__)
         and _made_with.get(traced) == options
         and not changed()
     )
 
 
-def _same(left: Any, right: Any) -> bool:
+def _is_same(left: Any, right: Any) -> bool:
     """Compares two values; arrays and tensors by identity."""
     if left is right:
         return True
     if isinstance(left, tuple | list) and type(left) is type(right):
-        return len(left) == len(right) and all(map(_same, left, right))
+        return len(left) == len(right) and all(map(_is_same, left, right))
     if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(_same(left[k], right[k]) for k in left)
+        return left.keys() == right.keys() and all(_is_same(left[k], right[k]) for k in left)
     return type(left) is type(right) and type(left) in PLAIN and bool(left == right)
 
 

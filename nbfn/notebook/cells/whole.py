@@ -24,7 +24,7 @@ from nbfn.notebook.cells.body import DEFAULT_NAME, surrounded
 from nbfn.notebook.cells.options import CellOptions
 from nbfn.notebook.cells.parse import ParsedCell
 from nbfn.notebook.cells.source import as_function
-from nbfn.notebook.cells.syntax import cached, compiled
+from nbfn.notebook.cells.syntax import cache_source, compile_code
 from nbfn.notebook.cells.unchanged import is_unchanged, note_options
 from nbfn.notebook.frames import show_as
 
@@ -143,14 +143,14 @@ def whole(
         body[-1] = ast.copy_location(ast.Assign([target], body[-1].value), body[-1])
     own_name = name or DEFAULT_NAME
     source = as_function(body, own_name, inputs, _ending(body, (*outputs, _VALUE)))
-    file = cached(source, shell)
+    file = cache_source(source, shell)
     keeper = _Keeper(has_local_state=options.has_local_state)
     # The keeper is a closure variable, so that the notebook gets no name for it.
     factory = ast.parse(f"def make({_KEEP}):\n    def {own_name}(): pass\n    return {own_name}")
     maker: Any = factory.body[0]
     maker.body[0] = ast.parse(source, file).body[0]
     scope: dict[str, Any] = {}
-    exec(compiled(factory, file, cell.flags), namespace, scope)
+    exec(compile_code(factory, file, cell.flags), namespace, scope)
     made: FunctionType = scope["make"](keeper)
     made.__qualname__, made.__module__ = own_name, namespace.get("__name__", "__main__")
     show_as(file, cell.file)
@@ -160,7 +160,7 @@ def whole(
         and is_unchanged(kept.function, made, options.lasting, own_policy=True)
     ):
         return kept
-    traced: TracedFunction = function(made, **options.of_function(made, namespace))
+    traced: TracedFunction = function(made, **options.for_function(made, namespace))
     note_options(traced, options.lasting)
     traced.known_as = name
     return WholeCell(traced, inputs, keeper)

@@ -42,7 +42,7 @@ def _around(node: ast.AST, number: int) -> Iterator[ast.AST]:
             yield from _around(child, number)
 
 
-def instead(line: CodeLine) -> str | None:
+def replacement_on(line: CodeLine) -> str | None:
     """Returns what to write instead of code on a line that needs a tensor's value."""
     nodes = around(line)
     for node in nodes:
@@ -129,7 +129,7 @@ def raises_in_branch(line: CodeLine) -> bool:
     )
 
 
-def in_try(line: CodeLine) -> bool:
+def is_in_try(line: CodeLine) -> bool:
     """Returns whether a line is in a ``try`` block with handlers."""
     return any(
         isinstance(node, ast.Try)

@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from nbfn.code import is_installed
-from nbfn.notebook.errors.messages import parsed
+from nbfn.notebook.errors.messages import parse_message
 from nbfn.notebook.frames import CodeLine, function_around, is_users, lines_in, tree_of, walk
 
 
@@ -36,7 +36,7 @@ class LocatedError:
     ) -> None:
         self.error = error
         self.namespace = namespace
-        _, self.message, quoted = parsed(error)
+        _, self.message, quoted = parse_message(error)
         self.text = str(error)
         self.named: list[CodeLine] = [] if quoted else lines_in(self.text)[::-1]
         entries = list(walk(traceback))

@@ -8,13 +8,13 @@ from types import TracebackType
 
 from nbfn import _tensorflow
 from nbfn.code import is_installed
-from nbfn.functions.watching.activity import doing_in, tracing_since
+from nbfn.functions.watching.activity import activity_in, tracing_since
 from nbfn.notebook.frames import CodeLine, is_cell, is_users
 from nbfn.site import GENERATED
 
 
 def line_of(entry: TracebackType) -> CodeLine | None:
-    """Returns the line of user code at which an interrupt found a frame, or None.
+    """Returns the line of user code that a frame was running when an interrupt came, or None.
 
     Code converted by AutoGraph is mapped to its source: errors name that in their message, but
     interrupts do not. Lines of installed packages are omitted.
@@ -47,16 +47,16 @@ def add_note_of_interrupt(error: KeyboardInterrupt, entries: Sequence[TracebackT
     if getattr(error, "__notes__", ()):
         return
     stack = [entry.tb_frame for entry in entries]
-    doing = doing_in(stack)
-    if doing is None:
+    activity = activity_in(stack)
+    if activity is None:
         return
-    if doing.kind == "run":
+    if activity.kind == "run":
         error.add_note(
-            f"interrupted while `{doing.name}` ran; variables keep what it has assigned to them"
+            f"interrupted while `{activity.name}` ran; variables keep what it has assigned to them"
         )
         return
     since = tracing_since(stack)
     took = "" if since is None else f" for {time.perf_counter() - since:,.0f} s"
-    extent = doing.operations()
-    far = "" if extent is None else f", at {extent[0]:,} operations"
-    error.add_note(f"interrupted while `{doing.name}` was traced{took}{far}")
+    extent = activity.operations()
+    size = "" if extent is None else f", at {extent[0]:,} operations"
+    error.add_note(f"interrupted while `{activity.name}` was traced{took}{size}")

@@ -20,20 +20,20 @@ _UNSUPPORTED = re.compile(r"Detected unsupported operations .*")
 _ATTRIBUTES = re.compile(r"\[_XlaMustCompile=[^\]]*\]|\[\](?= on )|(?<=\))\{\{node [^}]*\}\}")
 
 
-def parsed(error: BaseException) -> tuple[str, str, list[CodeLine]]:
+def parse_message(error: BaseException) -> tuple[str, str, list[CodeLine]]:
     """Splits an error of TensorFlow into class name, message, and lines of user code."""
     text = str(error)
     name = type(error).__name__
     if text.startswith(_IN_USER_CODE):
-        return _traced(name, text)
+        return _parse_autograph(name, text)
     if _CREATED in text:
-        return name, *_compiled(text)
+        return name, *_parse_xla(text)
     if _DETECTED in text:
         return name, *_run(text)
     return name, without_machinery(text), []
 
 
-def _traced(name: str, text: str) -> tuple[str, str, list[CodeLine]]:
+def _parse_autograph(name: str, text: str) -> tuple[str, str, list[CodeLine]]:
     """Parses a message of AutoGraph: lines of code, an empty line, ``Class: message``.
 
     The message contains the class where AutoGraph cannot re-create the error with its own class. If
@@ -65,7 +65,7 @@ def _run(text: str) -> tuple[str, list[CodeLine]]:
     return "\n".join(rest) or lines[0], _within_functions(quoted)
 
 
-def _compiled(text: str) -> tuple[str, list[CodeLine]]:
+def _parse_xla(text: str) -> tuple[str, list[CodeLine]]:
     """Parses a message of XLA: what it cannot compile, and where the operation was made."""
     what, where = text.split(_CREATED, 1)
     unsupported = _UNSUPPORTED.search(what)

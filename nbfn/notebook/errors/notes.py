@@ -15,11 +15,11 @@ from nbfn.functions.recording.refusal import StaleTraceError, TraceLimitError
 from nbfn.notebook.cells.unchanged import is_of_a_cell
 from nbfn.notebook.errors.decisions import (
     gives_seed,
-    in_try,
-    instead,
+    is_in_try,
     keeps_in_loop,
     loops_over_data,
     raises_in_branch,
+    replacement_on,
     sizes_on,
     sizes_read,
 )
@@ -52,12 +52,12 @@ def add_notes(
             if note:
                 error.add_note(note)
                 return
-    note = _session(failure) or _raised(failure) or _not_caught(failure)
+    note = _session(failure) or _raise_advice(failure) or _not_caught(failure)
     if note:
         error.add_note(note)
 
 
-def _leaked(failure: LocatedError) -> str:
+def _leak_advice(failure: LocatedError) -> str:
     kept = None
     if re.search(_IN_LOOP, failure.message):
         # A leaking result is detected at the call of the function; the message says where it was
@@ -95,7 +95,7 @@ def _holds_graph_tensor(value: Any) -> bool:
 def _condition(failure: LocatedError) -> str:
     if failure.line is not None and gives_seed(failure.line):
         return failure.place + _SEED  # with global seed 0, TensorFlow compares the seed with 0
-    other = None if failure.line is None else instead(failure.line)
+    other = None if failure.line is None else replacement_on(failure.line)
     if other is not None:
         return f"{failure.place}a tensor has no value while the function is traced, and {other}"
     of_keras = _by_keras(failure)
@@ -149,7 +149,7 @@ def _is_of_keras(value: Any) -> bool:
     return any(package(cls.__module__) == "keras" for cls in type(value).__mro__)
 
 
-def _raised(failure: LocatedError) -> str | None:
+def _raise_advice(failure: LocatedError) -> str | None:
     """Advises on a ``raise`` that ran because TensorFlow traces both branches."""
     # AutoGraph's functions for branches and loops on tensors (TensorFlow 2.21).
     staged = any(name in ("_tf_if_stmt", "_tf_while_stmt") for name in failure.functions())
@@ -165,8 +165,8 @@ def _raised(failure: LocatedError) -> str | None:
 def _session(failure: LocatedError) -> str | None:
     """Advises on a Session of TensorFlow 1 in a traced function."""
     names = set(failure.functions())
-    in_function = "placeholder_arguments" in failure.text or "_maybe_define_function" in names
-    if not in_function or "BaseSession" not in failure.owners():
+    effects_in = "placeholder_arguments" in failure.text or "_maybe_define_function" in names
+    if not effects_in or "BaseSession" not in failure.owners():
         return None
     return failure.place + _SESSION
 
@@ -175,7 +175,7 @@ def _not_caught(failure: LocatedError) -> str | None:
     """Advises on an error of the runtime, which ``except`` in a traced function cannot catch."""
     if not isinstance(failure.error, tf.errors.OpError):
         return None
-    if failure.line is None or not in_try(failure.line):
+    if failure.line is None or not is_in_try(failure.line):
         return None
     return (
         f"{failure.place}`except` catches what Python raises while the function is traced; this "
@@ -345,7 +345,7 @@ def _option(failure: LocatedError) -> str | None:
     return None
 
 
-def _uncompiled(failure: LocatedError) -> str:
+def _xla_advice(failure: LocatedError) -> str:
     operations = ", ".join(dict.fromkeys(re.findall(r"(\w+) \(No registered", failure.message)))
     return (
         f"{failure.place}XLA has no {operations or 'such operation'}; do it outside of what is "
@@ -394,8 +394,8 @@ _SESSION = (
 # changes, the error has no advice. Held by `tests/notebook/errors/test_tracebacks.py`.
 _ADVICE: tuple[tuple[str, Advise | str], ...] = (
     (r"singleton tf\.Variables|create variables on non-first|non-first call", _CREATED),
-    (r"Detected unsupported operations when trying to compile graph", _uncompiled),
-    (r"is out of scope|InaccessibleTensorError|not an element of this graph", _leaked),
+    (r"Detected unsupported operations when trying to compile graph", _xla_advice),
+    (r"is out of scope|InaccessibleTensorError|not an element of this graph", _leak_advice),
     (r"Expected int for argument 'seed2?'", _SEED),
     (r"larger than 2GB|exceeds maximum protobuf size", _large),
     (r"that does not match type|must have the same dtype, got", _dtypes),

@@ -16,7 +16,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 
 from nbfn.errors import NbfnError, reporting
-from nbfn.notebook.errors.messages import parsed
+from nbfn.notebook.errors.messages import parse_message
 from nbfn.notebook.frames import (
     CodeLine,
     as_shown,
@@ -56,18 +56,18 @@ def shown(error: BaseException, traceback: TracebackType | None) -> ShownError |
         from nbfn.notebook.errors.interrupts import innermost, line_of
 
         return ShownError(
-            "KeyboardInterrupt", str(error), linked(_own(innermost(entries), line_of))
+            "KeyboardInterrupt", str(error), linked(_user_entries(innermost(entries), line_of))
         )
-    name, message, lines = parsed(error)
+    name, message, lines = parse_message(error)
     in_cells = (within(as_shown(line), message) for line in lines)
     quoted = {(line.file, line.number): line for line in in_cells if line is not None}
-    own = _own(entries, _line_of, message, quoted)
+    own = _user_entries(entries, _line_of, message, quoted)
     there = {(entry.tb_frame.f_code.co_filename, entry.tb_lineno) for entry in own}
     own += [entry_for(line) for place, line in quoted.items() if place not in there]
     return ShownError(name, message, linked(own))
 
 
-def _own(
+def _user_entries(
     entries: list[TracebackType],
     line_of: Callable[[TracebackType], CodeLine | None],
     message: str = "",
@@ -174,7 +174,7 @@ def _show_whole_or_part(shell: InteractiveShell, whole: Any, tb_offset: int | No
     ):
         shell.showtraceback(whole, tb_offset=tb_offset, running_compiled_code=True)
         return
-    stand_in = _stand_in(kind, error, view)
+    stand_in = _replacement(kind, error, view)
     exception: Any = (type(stand_in), stand_in, view.traceback)
     shell.showtraceback(exception, tb_offset=0, running_compiled_code=True)
     # `%tb` and `%debug` show the original error.
@@ -214,7 +214,7 @@ def _has_its_own_view(error: BaseException) -> bool:
     return isinstance(error, UsageError | SyntaxError) or hasattr(error, "_render_traceback_")
 
 
-def _stand_in(kind: type[BaseException], error: BaseException, view: ShownError) -> Exception:
+def _replacement(kind: type[BaseException], error: BaseException, view: ShownError) -> Exception:
     """Builds an error with the same name and notes, and with the message to show."""
     made: Any = type(view.name, (Exception,), {"__module__": kind.__module__})(view.message)
     for note in getattr(error, "__notes__", ()):

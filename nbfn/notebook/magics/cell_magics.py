@@ -107,14 +107,14 @@ class CellMagics(RequiresTensorFlowMagics):
         """
         __tracebackhide__ = True
         from nbfn.notebook.cells.options import CellOptions
-        from nbfn.notebook.cells.parse import is_definitions, parsed
+        from nbfn.notebook.cells.parse import is_definitions, parse_cell
 
         arguments = parsed_line(self.tf_function, line)
         name = arguments.name
         if name is not None and not _may_name_a_function(name):
             raise UsageError(f"`{name}` is not an identifier, or it names a builtin")
         options = CellOptions.of(arguments)
-        parsed_cell = parsed(cell, self.shell, has_magic=not arguments.auto)
+        parsed_cell = parse_cell(cell, self.shell, has_magic=not arguments.auto)
         if arguments.auto:
             return self._run_lazily(parsed_cell, options)
         if is_definitions(parsed_cell.body):
@@ -140,11 +140,13 @@ class CellMagics(RequiresTensorFlowMagics):
         """Runs a body cell in segments."""
         __tracebackhide__ = True
         from nbfn.functions.segments.cell import TracedCell
-        from nbfn.notebook.cells.body import in_segments, surrounded
+        from nbfn.notebook.cells.body import segmented_cell, surrounded
 
         namespace, is_own = self.shell.user_ns, name is not None and _uses(cell, name)
         slot = self._slot(cell, None if is_own else name)
-        traced_cell = in_segments(cell, name, options, self.shell, self._kept(slot, TracedCell))
+        traced_cell = segmented_cell(
+            cell, name, options, self.shell, self._cell_of(slot, TracedCell)
+        )
         self._keep(slot, traced_cell)
         before = namespace.get(name)
         try:
@@ -165,11 +167,11 @@ class CellMagics(RequiresTensorFlowMagics):
         """Runs a cell under ``%tf_auto``, without a display."""
         __tracebackhide__ = True
         from nbfn.functions.segments.cell import TracedCell
-        from nbfn.notebook.cells.body import in_segments
+        from nbfn.notebook.cells.body import segmented_cell
 
         slot = self._slot(cell, None)
-        kept = self._kept(slot, TracedCell)
-        traced_cell = in_segments(cell, None, options, self.shell, kept, lazily=True)
+        kept = self._cell_of(slot, TracedCell)
+        traced_cell = segmented_cell(cell, None, options, self.shell, kept, lazily=True)
         traced_cell.known_as = SWITCH
         self._keep(slot, traced_cell)
         return traced_cell()
@@ -183,7 +185,7 @@ class CellMagics(RequiresTensorFlowMagics):
 
         name = arguments.name
         slot = self._slot(cell, name)
-        kept = self._kept(slot, WholeCell)
+        kept = self._cell_of(slot, WholeCell)
         made = whole(cell, name, options, self.shell, kept)
         namespace, value = self.shell.user_ns, None
         if arguments.check:
@@ -212,7 +214,7 @@ class CellMagics(RequiresTensorFlowMagics):
         self.forget_dropped()
         return name or (f"id:{running.id}" if running and running.id else f"{_TEXT}{cell.cell}")
 
-    def _kept(self, slot: str, kind: type[_Kept]) -> _Kept | None:
+    def _cell_of(self, slot: str, kind: type[_Kept]) -> _Kept | None:
         kept = self._cells.get(slot)
         return kept if isinstance(kept, kind) else None
 

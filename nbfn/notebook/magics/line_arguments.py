@@ -60,7 +60,7 @@ def one_line(*kinds: type[Exception]) -> Iterator[None]:
         raise UsageError(" ".join(str(error).split())) from None
 
 
-def named(shell: InteractiveShell, text: str, any_value: bool = False) -> Any:
+def named_value(shell: InteractiveShell, text: str, any_value: bool = False) -> Any:
     """Returns the value of a name or of an expression without calls.
 
     Args:
@@ -99,7 +99,7 @@ def named(shell: InteractiveShell, text: str, any_value: bool = False) -> Any:
 def functions_of(shell: InteractiveShell, names: Sequence[str]) -> list[Any]:
     """Returns the functions with these names; without names, all of the session."""
     if names:
-        return [each for name in names for each in _parts(named(shell, name))]
+        return [each for name in names for each in _parts(named_value(shell, name))]
     from nbfn.sessions.session import session
 
     here = session()
@@ -144,9 +144,9 @@ def call_in(shell: InteractiveShell, line: str) -> tuple[Any, list[Any], dict[st
     except SyntaxError:
         raise UsageError(f"`{line.strip()}` is not a call; write it as f(x)") from None
     if not isinstance(tree, ast.Call):
-        parameters = getattr(named(shell, line.strip()), "parameters", "(…)")
+        parameters = getattr(named_value(shell, line.strip()), "parameters", "(…)")
         raise UsageError(f"`{line.strip()}` is not a call; write it as {line.strip()}{parameters}")
-    function = named(shell, ast.unparse(tree.func))
+    function = named_value(shell, ast.unparse(tree.func))
     refuse_several(ast.unparse(tree.func), function)
     taken = ast.parse("(lambda *args, **kwargs: (list(args), kwargs))()", mode="eval")
     assert isinstance(taken.body, ast.Call)

@@ -18,7 +18,7 @@ from IPython.display import display
 from nbfn.notebook.magics.line_arguments import (
     call_in,
     functions_of,
-    named,
+    named_value,
     one_line,
     parsed_line,
     refuse_several,
@@ -195,7 +195,7 @@ class LineMagics(RequiresTensorFlowMagics):
                     raise UsageError(f"no trace serves {asked}: it {explanation}")
                 number = explanation.trace.number
         else:
-            function = named(self.shell, asked)
+            function = named_value(self.shell, asked)
             refuse_several(asked, function)
         traces = {trace.number: trace for trace in function.traces}
         if not traces:
@@ -321,7 +321,7 @@ class LineMagics(RequiresTensorFlowMagics):
         elif not arguments.all and not arguments.objects:
             raise UsageError("name what to watch, or give --all")
         with one_line(TypeError, ValueError):
-            observers = [watch(named(self.shell, each, True)) for each in arguments.objects]
+            observers = [watch(named_value(self.shell, each, True)) for each in arguments.objects]
         return observers[0] if len(observers) == 1 else observers or None
 
     @magic_arguments()
@@ -363,7 +363,7 @@ class LineMagics(RequiresTensorFlowMagics):
         from nbfn.sessions.export.place import ExportExistsError
 
         arguments = parsed_line(self.tf_export, line)
-        named_ones = [named(self.shell, each, any_value=True) for each in arguments.functions]
+        named_ones = [named_value(self.shell, each, any_value=True) for each in arguments.functions]
         path = unquoted(arguments.path) or ""
         if not named_ones and hasattr(self.shell.user_ns.get(path), "traces"):
             raise UsageError(

@@ -9,11 +9,11 @@ from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
 from nbfn.notebook.cells.syntax import (
-    as_ipython_reports,
-    cached,
-    compiled,
+    cache_source,
+    compile_code,
     features,
-    transformed,
+    ipython_syntax_error,
+    to_python,
 )
 
 
@@ -28,18 +28,18 @@ def run_plain_cell(shell: InteractiveShell, cell: str) -> Any:
         UsageError: If the cell awaits something.
     """
     __tracebackhide__ = True
-    source = "\n" + transformed(cell, shell)
-    file = cached(source, shell)
+    source = "\n" + to_python(cell, shell)
+    file = cache_source(source, shell)
     flags = features(shell)
     try:
-        tree = shell.transform_ast(compiled(source, file, flags | ast.PyCF_ONLY_AST))
+        tree = shell.transform_ast(compile_code(source, file, flags | ast.PyCF_ONLY_AST))
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-        code = compiled(tree, file, flags)
-        value = compiled(ast.Expression(last.value), file, flags, "eval") if last else None
+        code = compile_code(tree, file, flags)
+        value = compile_code(ast.Expression(last.value), file, flags, "eval") if last else None
     except SyntaxError as error:
         # CPython's message: 'await' outside function.
         if "await" in str(error):
             raise UsageError("this magic's cell cannot await; do it in a cell above") from None
-        raise as_ipython_reports(error, shell) from None
+        raise ipython_syntax_error(error, shell) from None
     exec(code, shell.user_ns)
     return eval(value, shell.user_ns) if value is not None else None

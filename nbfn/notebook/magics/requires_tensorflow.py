@@ -19,10 +19,10 @@ class RequiresTensorFlowMagics(Magics):
         super().__init__(shell)
         for table in self.magics.values():
             for name, magic in table.items():
-                table[name] = _explained(magic)
+                table[name] = _explain_missing(magic)
 
 
-def _explained(magic: Callable[..., Any]) -> Callable[..., Any]:
+def _explain_missing(magic: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(magic)
     def run(*arguments: Any) -> Any:
         __tracebackhide__ = True

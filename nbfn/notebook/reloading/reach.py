@@ -48,10 +48,10 @@ def functions_of(module: str, values: Iterable[Any]) -> Iterator[FunctionType]:
                 functions = (each for each in attributes.values() if isinstance(each, FunctionType))
                 yield from (each for each in functions if each.__module__ != module)
         else:
-            left.append(_wrapped(value))
+            left.append(_unwrap(value))
 
 
-def _wrapped(value: Any) -> Any:
+def _unwrap(value: Any) -> Any:
     """Returns what an object wraps, as traced functions and caches do."""
     try:
         attributes = object.__getattribute__(value, "__dict__")

@@ -88,7 +88,7 @@ class Reloads:
         for name, module in modules.items():
             known = self._known.get(name)
             if known is None or known.stamp != _stamp(module):
-                self._known[name] = now = _seen(module, known)
+                self._known[name] = now = _file_version(module, known)
                 if known is not None:
                     values = values or self._values(modules)
                     repair_module(module, values, now.text, known)
@@ -102,7 +102,7 @@ class Reloads:
         """Called when a cell has ended; it may have loaded autoreload or imported modules."""
         for name, module in self.modules().items():
             if name not in self._known:
-                self._known[name] = _seen(module, None)
+                self._known[name] = _file_version(module, None)
         events = self._shell.events
         # IPython calls hooks in the order of registration (IPython 9.18), and autoreload may have
         # registered later.
@@ -111,7 +111,7 @@ class Reloads:
             events.register("pre_run_cell", self.before)
 
 
-def _seen(module: ModuleType, before: FileVersion | None) -> FileVersion:
+def _file_version(module: ModuleType, before: FileVersion | None) -> FileVersion:
     number = 0 if before is None else before.number + 1
     stamp = _stamp(module)
     try:

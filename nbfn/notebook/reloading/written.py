@@ -25,8 +25,7 @@ class FileFunctions:
         file: The file's name for the code.
 
     Raises:
-        SyntaxError: If it cannot be compiled.
-        ValueError: Likewise.
+        SyntaxError, ValueError: If it cannot be compiled.
     """
 
     def __init__(self, text: str, file: str) -> None:

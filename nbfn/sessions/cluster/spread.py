@@ -77,13 +77,13 @@ class Spread:
         if not tf.is_tensor(first):
             return first
         if batch.is_of_rows(first):
-            rows = self._gathered(found)
+            rows = self._gather(found)
             return rows if isinstance(batch.size, int) else rows[: batch.size]
         if first.dtype.is_floating or first.dtype.is_complex:
             return self.strategy.reduce("MEAN", found, axis=None)
         if not batch.is_split:
             return first
-        every = self._gathered(self.strategy.run(lambda each: each[tf.newaxis], args=(found,)))
+        every = self._gather(self.strategy.run(lambda each: each[tf.newaxis], args=(found,)))
         same = tf.reduce_all(tf.equal(every, every[:1]))
         message = (
             f"a result of {first.dtype.name}{first.shape} differs between the replicas, each of "
@@ -93,7 +93,7 @@ class Spread:
         with tf.control_dependencies([tf.debugging.Assert(same, [message])]):
             return tf.identity(every[0])
 
-    def _gathered(self, found: Any) -> tf.Tensor:
+    def _gather(self, found: Any) -> tf.Tensor:
         """Concatenates the replicas' rows, of any dtype."""
         parts = self.strategy.experimental_local_results(found)
         # `gather` takes float16, float32, float64, int32 and int64 only (TensorFlow 2.21).

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import CodeType
 
 from nbfn.code import names_in_code
-from nbfn.state.bytecode.reads import GLOBALS, names_given_first
+from nbfn.state.bytecode.reads import GLOBALS, names_assigned_first
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ def cell_code(text: str) -> CellCode | None:
     except (SyntaxError, ValueError):  # another language, or a cell that failed to compile
         return None
     at_once = _run_at_once(code)
-    first = names_given_first(code)
-    read = frozenset(_loaded(at_once))
+    first = names_assigned_first(code)
+    read = frozenset(_loaded_names(at_once))
     assigns = frozenset(
         each.get_name()
         for each in table.get_symbols()
@@ -68,8 +68,8 @@ def cell_code(text: str) -> CellCode | None:
         reads=read - first,
         own=read & first,
         assigns=assigns,
-        imports=frozenset(imports - _assigned(tree) - _defined(tree).keys()),
-        defines=_defined(tree),
+        imports=frozenset(imports - _assigned_names(tree) - _definitions(tree).keys()),
+        defines=_definitions(tree),
         named=frozenset(names_in_code(code)),
         shows=_only_shows(tree),
         sets=_only_sets(tree),
@@ -92,21 +92,21 @@ def _is_named_function(code: CodeType) -> bool:
     return bool(code.co_flags & inspect.CO_OPTIMIZED) and not code.co_name.startswith("<")
 
 
-def _loaded(code: CodeType) -> Iterator[str]:
+def _loaded_names(code: CodeType) -> Iterator[str]:
     for each in dis.get_instructions(code):
         if each.opname in GLOBALS:
             yield each.argval
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _loaded(constant)
+            yield from _loaded_names(constant)
 
 
-def _assigned(tree: ast.Module) -> set[str]:
+def _assigned_names(tree: ast.Module) -> set[str]:
     return {name for each in ast.walk(tree) for name in _names(each, ast.Store)}
 
 
-def _defined(tree: ast.Module) -> dict[str, frozenset[str]]:
-    assigned = _assigned(tree)
+def _definitions(tree: ast.Module) -> dict[str, frozenset[str]]:
+    assigned = _assigned_names(tree)
     return {
         each.name: frozenset(
             name for part in _made_of(each) for node in ast.walk(part) for name in _names(node)
@@ -138,12 +138,12 @@ def _only_shows(tree: ast.Module) -> bool:
     """Returns whether a cell only reads values, displays some, and imports."""
     return bool(tree.body) and all(
         isinstance(each, ast.Import | ast.ImportFrom)
-        or (isinstance(each, ast.Expr) and all(map(_only_looks, ast.walk(each.value))))
+        or (isinstance(each, ast.Expr) and all(map(_only_reads, ast.walk(each.value))))
         for each in tree.body
     )
 
 
-def _only_looks(node: ast.AST) -> bool:
+def _only_reads(node: ast.AST) -> bool:
     if isinstance(node, ast.Call):
         called = node.func
         if isinstance(called, ast.Name):

@@ -44,7 +44,7 @@ class _Reading:
     def follow(self, namespace: dict[str, Any]) -> None:
         """Adds what the cell itself has made and called: functions, classes, objects."""
         values = [(name, namespace.get(name)) for name in sorted(self._code.own)]
-        found = [(n, reference_to(each)) for n, value in values for each in _called(value)]
+        found = [(n, reference_to(each)) for n, value in values for each in _callees(value)]
         if found or self._own:
             self._own = [(name, reference) for name, reference in found if reference is not None]
             self._seen = None
@@ -58,7 +58,7 @@ class _Reading:
         """Whether everything that the cell has made and called still exists."""
         return all(reference() is not None for _, reference in self._own)
 
-    def look(self) -> Fingerprints:
+    def fingerprints(self) -> Fingerprints:
         """Returns the current fingerprint of each source; recomputed only after a change."""
         if self._seen is not None and self._seen.holds():
             return self._seen.fingerprints
@@ -120,7 +120,7 @@ class CellLog:
             last = self._cells.get(_key(cell, text))
             is_same = last is not None and last.code is code
             reading = last.reading if last and is_same else _Reading(code, namespace)
-            self._begun[_key(cell, text)] = reading, _look(reading) or {}
+            self._begun[_key(cell, text)] = reading, _fingerprints_of(reading) or {}
 
     def note(self, cell: Cell, text: str, namespace: dict[str, Any]) -> None:
         """Records that a cell has run, successfully or not; arguments as in `begin`."""
@@ -131,7 +131,7 @@ class CellLog:
         last = self._cells.pop(_key(cell, text), None)
         reading, before = begun or (_Reading(code, namespace), {})
         reading.follow(namespace)
-        read = {} if code.shows else _look(reading) or {}
+        read = {} if code.shows else _fingerprints_of(reading) or {}
         changed = frozenset(_changed_by_itself(before, read))
         if last is not None and last.code is code:
             changed |= last.changed
@@ -181,7 +181,7 @@ class CellLog:
 
         A name that the cell changes itself counts only if another cell has assigned it since.
         """
-        now = None if ran.code.shows else _look(ran.reading)
+        now = None if ran.code.shows else _fingerprints_of(ran.reading)
         if now is None or now is ran.read:
             return []
         given = {name for name, by in self.assigners(ran).items() if by.number > ran.number}
@@ -200,7 +200,7 @@ class CellLog:
         return names
 
 
-def _called(value: Any) -> Iterator[Any]:
+def _callees(value: Any) -> Iterator[Any]:
     """Yields the user-defined functions and classes that may run when a value is called."""
     if isinstance(value, type) or any(unwrapped(value)):
         yield value
@@ -209,9 +209,9 @@ def _called(value: Any) -> Iterator[Any]:
         yield from (each for each in found if any(unwrapped(each)))
 
 
-def _look(reading: _Reading) -> Fingerprints | None:
+def _fingerprints_of(reading: _Reading) -> Fingerprints | None:
     with reporting("could not look at what a cell reads"):  # attributes may raise anything
-        return reading.look()
+        return reading.fingerprints()
     return None
 
 

@@ -36,8 +36,8 @@ class Norms:
     """Sums of squares that show how a variable, or all variables of a part, have changed.
 
     Attributes:
-        value: Of the values at the last look.
-        change: Of the differences from them; None at the first look.
+        value: Of the values at the last reading.
+        change: Of the differences from them; None at the first reading.
         gradient: Of the gradient; None if none was given.
     """
 
@@ -172,7 +172,7 @@ def trained(
     gradients: Iterable[tuple[Any, Any]],
     is_used: Callable[[tf.Variable], bool],
 ) -> Model:
-    """Adds changes by training since the last look to a model.
+    """Adds changes by training since the last reading to a model.
 
     `gradients` are pairs of a gradient and its variable, as optimizers take them. `is_used` returns
     whether a trace captures a variable.

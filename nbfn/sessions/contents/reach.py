@@ -33,7 +33,7 @@ def obsolete_captures(named: Iterable[tuple[str, Any]], functions: Iterable[Any]
                 uses.setdefault(capture.id, []).append((function, trace, capture.target))
     if not uses:
         return frozenset()
-    reached = _reached([*named, *_beyond(named, functions)])
+    reached = _reachable_ids([*named, *_beyond(named, functions)])
     stale: dict[str, frozenset[int]] = {}
 
     def is_needed(function: Any, trace: Trace, value: Any) -> bool:
@@ -75,7 +75,7 @@ def _beyond(
         yield from closure(plain_function(function.python_function)).items()
 
 
-def _reached(named: Iterable[tuple[str, Any]]) -> set[int]:
+def _reachable_ids(named: Iterable[tuple[str, Any]]) -> set[int]:
     """Returns the ids of everything reachable, including replicas of a strategy's variables."""
     found: set[int] = set()
     for _, value, owner in walk(named):

@@ -1,4 +1,4 @@
-"""Statistics of the values of variables, and their changes since the last look."""
+"""Statistics of the values of variables, and their changes since the last reading."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ class VariableStatistics:
         not_finite: Number of values that are infinite or not a number.
         histogram: Number of finite values in each of `BINS` intervals of equal width, from the
             minimum to the maximum.
-        change: Norm of the difference from the last look, relative to the norm then; None at the
-            first look.
+        change: Norm of the difference from the last reading, relative to the norm then; None at
+            the first reading.
     """
 
     name: str
@@ -101,21 +101,21 @@ class Statistics(tuple[VariableStatistics, ...]):
 
 def statistics_of(named: Iterable[tuple[str, tf.Variable]]) -> Statistics:
     """Computes the statistics of variables, and keeps copies for the next `change`."""
-    return Statistics(_look(name, variable) for name, variable in named)
+    return Statistics(_statistics_of(name, variable) for name, variable in named)
 
 
-def glimpsed(named: Iterable[tuple[str, tf.Variable]], seconds: float) -> Statistics:
+def quick_statistics(named: Iterable[tuple[str, tf.Variable]], seconds: float) -> Statistics:
     """Computes the statistics of as many variables as the time allows, without `change`."""
     end = time.monotonic() + seconds
     found = []
     for name, variable in named:
         if time.monotonic() > end:
             break
-        found.append(_look(name, variable, is_noted=False))
+        found.append(_statistics_of(name, variable, is_noted=False))
     return Statistics(found)
 
 
-def _look(name: str, variable: tf.Variable, is_noted: bool = True) -> VariableStatistics:
+def _statistics_of(name: str, variable: tf.Variable, is_noted: bool = True) -> VariableStatistics:
     values = np.asarray(variable.numpy())  # dtype object for strings
     known: dict[str, Any] = {"shape": values.shape, "dtype": variable.dtype.name}
     # "V" is the kind of bfloat16, which ml_dtypes adds to NumPy.
@@ -147,13 +147,13 @@ def _change(variable: tf.Variable, values: np.ndarray[Any, Any]) -> float | None
 
 
 def difference(variable: tf.Variable, values: np.ndarray[Any, Any]) -> tuple[float, float] | None:
-    """Returns how far a variable's values, flattened, are from those at the last look.
+    """Returns how far a variable's values, flattened, are from those at the last reading.
 
-    A copy of the values is kept for the next look.
+    A copy of the values is kept for the next reading.
 
     Returns:
-        The norm of the difference, and the norm of the earlier values; None at the first look and
-        after the variable got another shape.
+        The norm of the difference, and the norm of the earlier values; None at the first reading
+        and after the variable got another shape.
     """
     before = _copies.pop(id(variable))
     if values.size <= MAX_ELEMENTS:
@@ -191,7 +191,16 @@ def statistics_outline(statistics: Statistics) -> Outline:
 def _row(each: VariableStatistics) -> tuple[str, ...]:
     shape = tensor_type(each.dtype, each.shape)
     if each.mean is None:
-        return (each.name, shape, "", "", "", "", _counted(each.not_finite), _share(each.change))
+        return (
+            each.name,
+            shape,
+            "",
+            "",
+            "",
+            "",
+            _format_count(each.not_finite),
+            _share(each.change),
+        )
     return (
         each.name,
         shape,
@@ -199,12 +208,12 @@ def _row(each: VariableStatistics) -> tuple[str, ...]:
         f"{each.mean:.4g} ± {each.deviation:.3g}",
         f"{each.minimum:.4g}",
         f"{each.maximum:.4g}",
-        _counted(each.not_finite),
+        _format_count(each.not_finite),
         _share(each.change),
     )
 
 
-def _counted(number: int) -> str:
+def _format_count(number: int) -> str:
     return f"{number:,}" if number else ""
 
 

@@ -64,9 +64,9 @@ class TransformedMethod(RecordView):
             trace = record.traces.get(id(observation.concrete))
             if trace is None:
                 trace = self._add(observation)
-                record.called(trace, 0.0, hit=False)
+                record.add_call(trace, 0.0, hit=False)
             else:
-                record.called(trace, 0.0, hit=True)
+                record.add_call(trace, 0.0, hit=True)
 
     def _add(self, observation: TransformationCall) -> Any:
         record = self.recorder
@@ -79,12 +79,12 @@ class TransformedMethod(RecordView):
         causes, nearest = explain(Wanted(key, None, state), others) if others else ((FIRST,), ())
         if others and not _differs(key, state, nearest[-1]):
             causes = (_SETTING,)
-        trace = record.add(
+        trace = record.add_trace(
             observation.concrete, key, causes[0], call_site(), observation.seconds or 0.0, iter(())
         )
         trace.state = state
         if others:
-            record.missed(trace, causes, nearest, lambda: None)
+            record.add_retrace(trace, causes, nearest, lambda: None)
         return trace
 
     def __repr__(self) -> str:

@@ -81,11 +81,11 @@ def requested(function: Subject, args: Any, kwargs: Any) -> Any:
 def is_callable(trace: Trace) -> bool:
     """Returns whether a trace can still be called: all objects that it was made for exist."""
     return not any(
-        isinstance(leaf, ObjectLeaf) and is_gone(leaf) for leaf in trace.key.leaves.values()
+        isinstance(leaf, ObjectLeaf) and is_collected(leaf) for leaf in trace.key.leaves.values()
     )
 
 
-def is_gone(leaf: ObjectLeaf) -> bool:
+def is_collected(leaf: ObjectLeaf) -> bool:
     """Returns whether an object that a trace was made for was garbage-collected."""
     return leaf.reference is not None and leaf.reference() is None
 

@@ -28,7 +28,7 @@ from nbfn.sessions.export.choice import chosen_traces, fixed_sizes, requested
 from nbfn.sessions.export.inputs import fitting, inputs_of
 from nbfn.sessions.export.place import RECORD, Place
 from nbfn.sessions.export.preflight import refuse
-from nbfn.sessions.export.resources import ExportError, ModelResources, held_by, owners_of
+from nbfn.sessions.export.resources import ExportError, ModelResources, model_resources, owners_of
 from nbfn.sessions.export.signature import input_names, serving_function, specification
 from nbfn.sessions.export.subjects import named_specs, saved_form, subjects
 from nbfn.sessions.export.verification import Case, Verification, case_of, compare_files
@@ -188,7 +188,7 @@ def export(
                     files = compare_files(folder, root, _live_traces(chosen), traces)
                     cases = list(_cases(folder, chosen, traces, serving, held))
                     verified = verify_model(folder, cases, held, process, work, time_limit)
-                    compared = _compared(held, files)
+                    compared = _contents_text(held, files)
                     unverified = [each for each in verified if each.status == "skipped"]
                     if strict and unverified:
                         raise VerificationError(
@@ -325,7 +325,7 @@ def _root(
     reachable = {
         name: roots(plain_function(f.python_function), f.owner) for name, f in chosen.items()
     }
-    held = held_by(named, owners_of(resources, reachable))
+    held = model_resources(named, owners_of(resources, reachable))
     root.nbfn_variables = list(held.variables.values())
     root.nbfn_resources = list(held.owners.values())
     left_out = []
@@ -432,7 +432,7 @@ def _name(concrete: Any) -> str:
     return str(tf.compat.as_str(concrete.name))
 
 
-def _compared(held: ModelResources, files: str) -> str:
+def _contents_text(held: ModelResources, files: str) -> str:
     parts = [files]
     if held.variables:
         parts.append(count(len(held.variables), "variable"))

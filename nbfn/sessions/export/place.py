@@ -61,7 +61,7 @@ class Place:
         self.folder = Path(os.path.realpath(target))
         self._overwrite = overwrite
         # While another export replaces the folder, it may not exist for a moment.
-        with _locked(self.folder.parent, fcntl.LOCK_SH):
+        with _lock(self.folder.parent, fcntl.LOCK_SH):
             self._check()
 
     def _check(self) -> None:
@@ -115,10 +115,10 @@ class Place:
         try:
             parent.mkdir(parents=True, exist_ok=True)
             with ExitStack() as held:
-                with _locked(parent):  # no other export removes the folder before it is locked
+                with _lock(parent):  # no other export removes the folder before it is locked
                     _clean(self.folder)
                     folder.mkdir()
-                    held.enter_context(_locked(folder))
+                    held.enter_context(_lock(folder))
                 yield folder
         finally:
             with uninterrupted():
@@ -136,7 +136,7 @@ class Place:
             ExportExistsError: If something that must not be replaced now exists there.
         """
         _write_through(model)
-        with _locked(self.folder.parent), uninterrupted():
+        with _lock(self.folder.parent), uninterrupted():
             self._check()
             if os.path.lexists(self.folder):
                 _exchange(model, self.folder)
@@ -156,7 +156,7 @@ def reading(path: Path) -> Iterator[None]:
 
     Otherwise a reader could load some files of one model and some of the next.
     """
-    with _locked(Path(os.path.realpath(path)).parent, fcntl.LOCK_SH):
+    with _lock(Path(os.path.realpath(path)).parent, fcntl.LOCK_SH):
         yield
 
 
@@ -166,13 +166,13 @@ def _clean(place: Path) -> None:
     with suppress(OSError):  # the folder is not readable, or an export has just removed its own
         for entry in os.scandir(place.parent):
             if name.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False):
-                with _locked(Path(entry), fcntl.LOCK_EX | fcntl.LOCK_NB) as is_waste:
+                with _lock(Path(entry), fcntl.LOCK_EX | fcntl.LOCK_NB) as is_waste:
                     if is_waste and all(each.startswith(_TOP) for each in os.listdir(entry)):
                         shutil.rmtree(entry, ignore_errors=True)
 
 
 @contextmanager
-def _locked(folder: Path, how: int = fcntl.LOCK_EX) -> Iterator[bool]:
+def _lock(folder: Path, how: int = fcntl.LOCK_EX) -> Iterator[bool]:
     """Locks a folder without a lock file; the system unlocks it if the process is killed.
 
     Some network file systems cannot lock folders. There, exports do not wait for each other, and

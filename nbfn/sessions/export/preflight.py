@@ -12,10 +12,10 @@ import tensorflow as tf
 from nbfn import _tensorflow
 from nbfn.functions import Capture, Trace, TracedFunction
 from nbfn.functions.signatures.sizes import advice_on_sizes
-from nbfn.functions.traced.first_look import LARGE_CONSTANT
+from nbfn.functions.traced.graph_problems import LARGE_CONSTANT
 from nbfn.functions.traces.key import ObjectLeaf
 from nbfn.sessions.cluster.once import is_spread
-from nbfn.sessions.export.choice import is_callable, is_gone
+from nbfn.sessions.export.choice import is_callable, is_collected
 from nbfn.sessions.export.resources import ExportError
 from nbfn.sessions.export.signature import obstacles
 from nbfn.sessions.export.subjects import input_signature, subjects
@@ -130,7 +130,7 @@ def _is_open(trace: Trace) -> bool:
 def _of_trace(name: str, trace: Trace) -> Iterator[Problem]:
     refused, noted = partial(Problem, name, True), partial(Problem, name, False)
     for path, leaf in trace.key.leaves.items():
-        if isinstance(leaf, ObjectLeaf) and is_gone(leaf):
+        if isinstance(leaf, ObjectLeaf) and is_collected(leaf):
             yield refused(
                 f"was traced for the object `{path}`, which no longer exists",
                 "keep the object in a name, and call the function again",
@@ -150,18 +150,18 @@ def _of_trace(name: str, trace: Trace) -> Iterator[Problem]:
             )
         elif capture.dtype == "variant":
             yield refused(
-                f"captures {_called(capture)}a dataset, which a SavedModel cannot hold",
+                f"captures {_capture_name(capture)}a dataset, which a SavedModel cannot hold",
                 "loop over the dataset outside, and export a function of one batch",
             )
         elif capture.kind == "resource" and _is_iterator(capture.value):
             yield refused(
-                f"captures {_called(capture)}an iterator, which a SavedModel cannot hold",
+                f"captures {_capture_name(capture)}an iterator, which a SavedModel cannot hold",
                 "call next() outside, and pass the batch to the function",
             )
     yield from _of_graph(name, trace.graph_def())
 
 
-def _called(capture: Capture) -> str:
+def _capture_name(capture: Capture) -> str:
     return "" if capture.name.startswith("unnamed ") else f"`{capture.name}`, "
 
 

@@ -85,7 +85,7 @@ def entries(handle: Any, dtypes: Sequence[str]) -> tuple[np.ndarray, np.ndarray]
     A key that occurs more than once is omitted: it marks the empty buckets of a ``DenseHashTable``,
     whose values are uninitialised.
     """
-    keys, values = _exported(handle, dtypes)
+    keys, values = _table_items(handle, dtypes)
     if not len(keys):
         return keys, values
     rows = keys.reshape(len(keys), -1)
@@ -96,7 +96,7 @@ def entries(handle: Any, dtypes: Sequence[str]) -> tuple[np.ndarray, np.ndarray]
     return keys[order], values[order]
 
 
-def _exported(handle: Any, dtypes: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+def _table_items(handle: Any, dtypes: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """Returns the keys and values of a lookup table in the order that it can import again.
 
     A ``DenseHashTable`` uses the order of imported keys as the order of its buckets.
@@ -124,7 +124,7 @@ class ModelState:
     ) -> None:
         self._variables, self._tables, self._dtypes = list(variables), list(tables), dtypes
         self._values = [variable.read_value() for variable in self._variables]
-        self._entries = [_exported(*each) for each in zip(self._tables, dtypes, strict=True)]
+        self._entries = [_table_items(*each) for each in zip(self._tables, dtypes, strict=True)]
         self.before = self._digests([*self.all_variables, *self.all_tables])
 
     @property
@@ -137,7 +137,7 @@ class ModelState:
         """The names of all tables."""
         return [f"//{number}" for number in range(len(self._tables))]
 
-    def _held(self, name: str) -> dict[str, np.ndarray]:
+    def _current_values(self, name: str) -> dict[str, np.ndarray]:
         """Returns the current values of a variable or table."""
         number = int(name.strip("/"))
         if not name.startswith("//"):
@@ -146,13 +146,15 @@ class ModelState:
         return {f"{name}/keys": keys, f"{name}/values": values}
 
     def _digests(self, names: Sequence[str]) -> dict[str, str]:
-        return {name: "".join(map(digest, self._held(name).values())) for name in names}
+        return {name: "".join(map(digest, self._current_values(name).values())) for name in names}
 
     def changes(self, names: Sequence[str] | None = None) -> dict[str, np.ndarray]:
         """Returns the values of those (or all) that have changed, and restores the copies."""
         looked_at = list(self.before) if names is None else names
         changed = [n for n, now in self._digests(looked_at).items() if now != self.before[n]]
-        found = {key: value for name in changed for key, value in self._held(name).items()}
+        found = {
+            key: value for name in changed for key, value in self._current_values(name).items()
+        }
         for name in changed:
             number = int(name.strip("/"))
             if name.startswith("//"):

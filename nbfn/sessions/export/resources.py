@@ -69,7 +69,9 @@ class ModelResources:
         return f"variable `{list(self.variables)[number]}`"
 
 
-def held_by(variables: Mapping[str, tf.Variable], owners: Mapping[str, Any]) -> ModelResources:
+def model_resources(
+    variables: Mapping[str, tf.Variable], owners: Mapping[str, Any]
+) -> ModelResources:
     """Builds the record of a model's contents, and finds the tables whose entries can be read."""
     found: list[tuple[int, tuple[str, str]]] = []
     for number, owner in enumerate(owners.values()):

@@ -45,13 +45,13 @@ def serving_function(concrete: Any, name: str) -> Any:
         )
     ):
         return concrete
-    return _flattened(concrete, name)
+    return _flatten(concrete, name)
 
 
 def input_names(concrete: Any) -> list[str]:
     """Returns the names of a trace's inputs in its serving function, in their order."""
     _, parts = _inputs(concrete)
-    args, kwargs = _filled(concrete, lambda path, _: tuple(parts.get(path, ())))
+    args, kwargs = _fill(concrete, lambda path, _: tuple(parts.get(path, ())))
     return [str(name) for name in tf.nest.flatten((args, kwargs))]
 
 
@@ -70,7 +70,7 @@ def _inputs(concrete: Any) -> tuple[dict[str, tf.TensorSpec], dict[str, list[str
     return specs, parts
 
 
-def _flattened(concrete: Any, name: str) -> Any:
+def _flatten(concrete: Any, name: str) -> Any:
     for what, remedy in obstacles(concrete):
         raise ExportError(f"`{name}` {what}; {remedy}")
     key = key_of(concrete.function_type)
@@ -84,7 +84,7 @@ def _flattened(concrete: Any, name: str) -> Any:
         return keyed.reference() if isinstance(keyed, ObjectLeaf) and keyed.reference else leaf
 
     def serve(**tensors: Any) -> dict[str, Any]:
-        args, kwargs = _filled(concrete, lambda path, leaf: value_of(path, leaf, tensors))
+        args, kwargs = _fill(concrete, lambda path, leaf: value_of(path, leaf, tensors))
         found: dict[str, Any] = {}
         for path, output in _output_leaves(concrete(*args, **kwargs)):
             if not _is_composite(output):
@@ -181,9 +181,7 @@ def _unique(path: str, taken: Collection[str], fold: Callable[[str], str] = str)
     return name
 
 
-def _filled(
-    concrete: Any, fill: Callable[[str, Any], Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _fill(concrete: Any, fill: Callable[[str, Any], Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Replaces each leaf of the structured inputs by `fill`, called with its path and the leaf."""
     args, kwargs = concrete.structured_input_signature
     names = _parameters(concrete)
@@ -208,7 +206,7 @@ def _parameters(concrete: Any) -> list[str]:
 
 def _input_leaves(concrete: Any) -> Iterator[tuple[str, Any]]:
     found: list[tuple[str, Any]] = []
-    _filled(concrete, lambda path, leaf: found.append((path, leaf)))
+    _fill(concrete, lambda path, leaf: found.append((path, leaf)))
     yield from found
 
 

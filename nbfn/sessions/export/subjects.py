@@ -114,7 +114,7 @@ def _functions_of(
     """Yields the functions of an item to export, with their names in the model."""
     name = named.get(id(thing))
     if isinstance(thing, TracedCell):
-        yield from _functions_of(_whole(thing), named, specs)
+        yield from _functions_of(_function_of_cell(thing), named, specs)
     elif isinstance(thing, Session):
         yield from _of_session(thing)
     elif isinstance(thing, WatchedObject):
@@ -128,7 +128,7 @@ def _functions_of(
         yield name or _word(thing.name), _of_model(thing, name or thing.name, bool(specs))
     elif callable(thing) and specs and not isinstance(thing, type):
         label = name or _word(getattr(thing, "__name__", type(thing).__name__))
-        yield label, _unlisted(thing, label)
+        yield label, _export_function(thing, label)
     elif isinstance(thing, tf.Module):
         label = name or _word(type(thing).__name__)
         traced = {}
@@ -157,7 +157,7 @@ def _functions_of(
         )
 
 
-def _whole(cell: TracedCell) -> TracedFunction:
+def _function_of_cell(cell: TracedCell) -> TracedFunction:
     whole: TracedFunction | None = cell.whole
     if whole is not None:
         return whole
@@ -189,7 +189,7 @@ def _of_model(model: Any, label: str, has_specs: bool) -> TracedFunction:
         packed = tf.nest.map_structure(lambda each: given[id(each)], model.input)
         return model(packed, training=False)
 
-    made = _unlisted(serve_one if len(names) == 1 else serve, label)
+    made = _export_function(serve_one if len(names) == 1 else serve, label)
     if not has_specs:
         specs = {
             name: tf.TensorSpec([None, *each.shape[1:]], each.dtype, name)
@@ -199,7 +199,7 @@ def _of_model(model: Any, label: str, has_specs: bool) -> TracedFunction:
     return made
 
 
-def _unlisted(python_function: Any, label: str) -> TracedFunction:
+def _export_function(python_function: Any, label: str) -> TracedFunction:
     """Returns a function for an export only, which is not listed."""
     made: TracedFunction = function(python_function)
     made.recorder.name = label

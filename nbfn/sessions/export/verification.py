@@ -160,7 +160,7 @@ def verify(
     work.next("loading the model in a fresh process")
     state = held.state()
     calls = [
-        (case, label, VerificationCall(case.name, case.what, _named(case, values)))
+        (case, label, VerificationCall(case.name, case.what, _name_values(case, values)))
         for case in cases
         if case.unfit is None
         for label, values in case.inputs.items()
@@ -209,7 +209,7 @@ def _too_late(label: str, time_limit: float) -> str:
     return f"{label}: its call did not end within {time_limit:g} s"
 
 
-def _named(case: Case, values: Sample) -> Arrays:
+def _name_values(case: Case, values: Sample) -> Arrays:
     names = map(str, range(len(values))) if case.names is None else case.names
     return dict(zip(names, values, strict=True))
 

@@ -76,7 +76,7 @@ _ADDED = (
 )
 
 
-def together(first: TimelineRun, then: TimelineRun) -> TimelineRun:
+def merge_runs(first: TimelineRun, then: TimelineRun) -> TimelineRun:
     """Returns two successive runs merged into one."""
     longest = max(first, then, key=lambda each: each.longest)
     return replace(
@@ -113,12 +113,12 @@ def merged(runs: Iterable[TimelineRun], most: int, newest: int = 0) -> list[Time
     found = list(runs)
     while len(found) > max(most, newest + 1):
         at = min(range(1, len(found) - newest), key=lambda i: found[i].end - found[i - 1].time)
-        found[at - 1 : at + 1] = [together(found[at - 1], found[at])]
+        found[at - 1 : at + 1] = [merge_runs(found[at - 1], found[at])]
     return found
 
 
 class _Meter:
-    """Measures a run while it goes on; created on the thread of the cell."""
+    """Measures a run while it lasts; created on the thread of the cell."""
 
     def __init__(self, id: str, cell: Cell) -> None:
         self._id = id
@@ -131,7 +131,7 @@ class _Meter:
         self._time = time.time()
         self._started = self._looked = time.perf_counter()
 
-    def look(self, seen: Seen | None) -> float:
+    def add_sample(self, seen: Seen | None) -> float:
         """Adds a sample of what the thread does; returns the seconds since the run began."""
         now = time.perf_counter()
         self._seen[seen] += now - self._looked  # type: ignore[assignment]
@@ -218,18 +218,18 @@ class Timeline:
         """Records that a cell begins on this thread. Cells that it runs itself are part of it."""
         self._meter, self._reported = _Meter(f"run-{next(self._ids)}", cell), 0.0
 
-    def look(self, seen: Seen | None) -> None:
+    def add_sample(self, seen: Seen | None) -> None:
         """Records a sample of what the cell does, taken on another thread."""
         meter = self._meter
         if meter is None:
             return
-        elapsed = meter.look(seen)
+        elapsed = meter.add_sample(seen)
         if elapsed >= self._reported + DELAY:
             self._reported = elapsed
             run = meter.run()
             with self._lock:
                 if self._meter is meter:  # it has not ended in the meantime
-                    self._put(run)
+                    self._add(run)
 
     def end(self, ending: Ending) -> None:
         """Records that the cell has ended."""
@@ -237,7 +237,7 @@ class Timeline:
         if meter is not None:
             run = meter.run(ending, _segments_of(meter._cell))
             with self._lock:
-                self._put(run)
+                self._add(run)
 
     def clear(self) -> None:
         """Removes all runs."""
@@ -245,7 +245,7 @@ class Timeline:
             self._meter, self._rows = None, []
             self.changed += 1
 
-    def _put(self, run: TimelineRun) -> None:
+    def _add(self, run: TimelineRun) -> None:
         if self._rows and self._rows[-1].id == run.id:
             self._rows[-1] = run
         else:

@@ -12,8 +12,8 @@ from types import CodeType
 
 from nbfn.state.bytecode.dynamic_attributes import ANY, dynamic
 from nbfn.state.bytecode.graph_time import NOTHING, GraphTime
+from nbfn.state.bytecode.output_only import output_only
 from nbfn.state.bytecode.parts import Part, part_read
-from nbfn.state.bytecode.shown import shown
 from nbfn.state.bytecode.special_methods import special_methods
 
 GLOBALS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
@@ -89,7 +89,7 @@ def reads(
         named, looked_up_on = dynamic(instructions, each.co_name)
         attributes |= named
         roots |= looked_up_on
-        hidden = shown(instructions, loggers)
+        hidden = output_only(instructions, loggers)
         of_library = False
         for i, instruction in enumerate(instructions):
             name, value = instruction.opname, instruction.argval
@@ -130,7 +130,7 @@ def reads(
         attributes |= {name} if None in found else {(name, part) for part in found if part}
     parts = {n: frozenset(p for p in found if p) for n, found in used.items() if None not in found}
     return Reads(
-        frozenset(names) - names_given_first(code),
+        frozenset(names) - names_assigned_first(code),
         frozenset(attributes),
         frozenset(roots),
         frozenset(modules),
@@ -142,7 +142,7 @@ def reads(
     )
 
 
-def names_given_first(code: CodeType) -> frozenset[str]:
+def names_assigned_first(code: CodeType) -> frozenset[str]:
     """Returns the names that the code of a cell assigns before it reads them."""
     first: dict[str, bool] = {}
     for each in dis.get_instructions(code):

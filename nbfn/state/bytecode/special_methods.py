@@ -35,10 +35,10 @@ EQUALITY = _dunders("eq ne") | HASH
 ORDER = _dunders("lt le gt ge")
 LENGTH = _dunders("len")
 CONTEXTS = _dunders("enter exit aenter aexit")
-MAKING = _dunders("init new post_init set_name")
+CONSTRUCTION = _dunders("init new post_init set_name")
 """Methods that calling a class runs."""
 STORES = _dunders("setattr setitem set delitem delattr delete")
-IF_DONE = EQUALITY | ORDER | LENGTH | CONTEXTS | STORES | MAKING
+IF_USED = EQUALITY | ORDER | LENGTH | CONTEXTS | STORES | CONSTRUCTION
 
 _BY_OPERATION = {
     **dict.fromkeys(("STORE_ATTR", "STORE_SUBSCR", "DELETE_ATTR", "DELETE_SUBSCR"), STORES),
@@ -51,7 +51,7 @@ _BY_NAME = {
     **dict.fromkeys(("sorted", "min", "max", "sort", "heapq", "heapify", "bisect"), ORDER),
     **dict.fromkeys(("heappush", "heappop", "nsmallest", "nlargest", "insort"), ORDER),
     **dict.fromkeys(("index", "count", "remove", "set", "frozenset", "Counter"), EQUALITY),
-    **dict.fromkeys(("type", "__class__", "replace"), MAKING),  # `type(self)(…)`
+    **dict.fromkeys(("type", "__class__", "replace"), CONSTRUCTION),  # `type(self)(…)`
     "enter_context": CONTEXTS,
 }
 

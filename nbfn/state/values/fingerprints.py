@@ -147,7 +147,7 @@ def is_content(value: Any) -> bool:
 
 def items_of(value: Any) -> Iterable[Any] | None:
     """Returns the items of a container, and the keys of a dictionary; None for other values."""
-    value = _tensorflow.unwrapped(value)
+    value = _tensorflow.unwrap(value)
     if is_a(value, np.ndarray):
         return np.asarray(value).flat if value.dtype.hasobject else None
     for base in _CONTAINERS:
@@ -166,7 +166,7 @@ def _content(value: Any, depth: int, left: list[int]) -> Any:
         if issubclass(kind, base):
             return _class_of(kind), text(value)
     if kind in _tensorflow.WRAPPERS:
-        return _content(_tensorflow.unwrapped(value), depth, left)
+        return _content(_tensorflow.unwrap(value), depth, left)
     if is_a(value, np.generic):
         return kind, value.tobytes()
     if is_a(value, np.ndarray):
@@ -183,7 +183,7 @@ def _content(value: Any, depth: int, left: list[int]) -> Any:
         return _class_of(kind), size, _content_of_items(container, value, size, depth, left)
     slots = _slots_of(value) if depth < MAX_DEPTH and left[0] > 0 else None
     if slots is not None:
-        return _class_of(kind), tuple(_content(v, depth + 1, left) for v in _some(slots, left))
+        return _class_of(kind), tuple(_content(v, depth + 1, left) for v in _limited(slots, left))
     if kind is SimpleNamespace:  # attributes that are read are guarded; it has no weak references
         return kind.__qualname__
     return kind.__qualname__, serial(value)
@@ -209,10 +209,10 @@ def _content_of_items(base: Any, value: Any, size: int, depth: int, left: list[i
             others = [each for each in first if type(each) not in _PLAIN]
             plain = [each if type(each) in _PLAIN else ... for each in first]
             left[0] -= (len(plain) - len(others)) // _PLAIN_PER_PART
-            found = tuple(_content(item, depth + 1, left) for item in _some(others, left))
+            found = tuple(_content(item, depth + 1, left) for item in _limited(others, left))
             return _bytes(plain), found
         items = first
-    return frozenset(_content(item, depth + 1, left) for item in _some(items, left))
+    return frozenset(_content(item, depth + 1, left) for item in _limited(items, left))
 
 
 def _bytes(plain: Any) -> bytes:
@@ -223,14 +223,14 @@ def _bytes(plain: Any) -> bytes:
 def _content_of_array(value: np.ndarray[Any, Any], depth: int, left: list[int]) -> Any:
     values = np.asarray(value)
     if values.dtype.hasobject:
-        return tuple(_content(each, depth + 1, left) for each in _some(values.flat, left))
+        return tuple(_content(each, depth + 1, left) for each in _limited(values.flat, left))
     known = content_of_array(values)
     if is_a(value, np.ma.MaskedArray):
         return known, _content(np.ma.getmask(value), depth + 1, left)
     return known
 
 
-def _some(items: Iterable[Any], left: list[int]) -> Iterator[Any]:
+def _limited(items: Iterable[Any], left: list[int]) -> Iterator[Any]:
     """Yields items as long as parts are left."""
     for item in items:
         if left[0] <= 0:

@@ -128,7 +128,7 @@ def dictionary(value: Any) -> dict[str, Any]:
     return attributes if isinstance(attributes, dict) else {}
 
 
-def hides_none(namespace: dict[str, Any], names: frozenset[str]) -> bool:
+def hides_no_builtin(namespace: dict[str, Any], names: frozenset[str]) -> bool:
     """Returns whether a module defines none of these builtins' names."""
     return namespace.keys().isdisjoint(names)
 
@@ -155,7 +155,7 @@ def closed_over(function: Fetch, index: int) -> Any:
         return ABSENT
 
 
-def is_as_written(function: Fetch, code: Any, defaults: Any, absent: frozenset[str]) -> bool:
+def has_same_code(function: Fetch, code: Any, defaults: Any, absent: frozenset[str]) -> bool:
     """Returns whether a function has the same code and defaults, and no further attributes.
 
     Args:
@@ -184,7 +184,7 @@ def member(holder: Fetch, attribute: str) -> Any:
     kind: Any = type(value)
     if issubclass(kind, type):
         return without_descriptor(vars(value).get(attribute, ABSENT))
-    found = _tensorflow.unwrapped(dictionary(value).get(attribute, ABSENT))
+    found = _tensorflow.unwrap(dictionary(value).get(attribute, ABSENT))
     if found is ABSENT and attribute in (slots := _slots(kind)):
         try:
             return vars(slots[attribute]())[attribute].__get__(value)

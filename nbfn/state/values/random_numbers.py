@@ -23,7 +23,7 @@ def random_state() -> dict[str, Any]:
     return {"random": random.getstate(), "np.random": (kind, keys.tobytes(), position, *rest)}
 
 
-def put_random_state_back(state: Mapping[str, Any]) -> None:
+def restore_random_state(state: Mapping[str, Any]) -> None:
     """Restores a `random_state`."""
     random.setstate(state["random"])
     kind, keys, *rest = state["np.random"]

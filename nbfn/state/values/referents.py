@@ -67,7 +67,7 @@ def _inside(wrapper: Any) -> Any:
     return ABSENT if found is None or isinstance(found, FunctionType) else found
 
 
-_LEADS: tuple[tuple[tuple[type, ...], str, Callable[[Any], Any]], ...] = (
+_REFERENTS: tuple[tuple[tuple[type, ...], str, Callable[[Any], Any]], ...] = (
     ((MappingProxyType, *_VIEWS), ".mapping", _behind),
     ((weakref.ref,), "()", weakref.ref.__call__),
     (WRAPPERS, WRAPPED, _inside),
@@ -87,16 +87,16 @@ _LEADS: tuple[tuple[tuple[type, ...], str, Callable[[Any], Any]], ...] = (
 """What is reached from values of some classes, with its expression."""
 
 
-def leads(value: Any, fetch: Fetch) -> Iterator[tuple[str, Fetch]]:
+def referents(value: Any, fetch: Fetch) -> Iterator[tuple[str, Fetch]]:
     """Yields what is reached from a value other than by attribute or item, with its expression."""
-    for kinds, text, lead in _LEADS:
-        if issubclass(type(value), kinds) and lead(value) is not ABSENT:
-            yield text, functools.partial(_led, kinds, lead, fetch)
+    for kinds, text, read in _REFERENTS:
+        if issubclass(type(value), kinds) and read(value) is not ABSENT:
+            yield text, functools.partial(_referent, kinds, read, fetch)
 
 
-def _led(kinds: tuple[type, ...], lead: Callable[[Any], Any], fetch: Fetch) -> Any:
+def _referent(kinds: tuple[type, ...], read: Callable[[Any], Any], fetch: Fetch) -> Any:
     value = fetch()
-    return lead(value) if issubclass(type(value), kinds) else ABSENT
+    return read(value) if issubclass(type(value), kinds) else ABSENT
 
 
 def given_to(value: Any, seen: set[int]) -> Iterator[tuple[str, Any]]:

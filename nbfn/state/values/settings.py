@@ -23,7 +23,7 @@ from nbfn.state.values.fingerprints import is_immutable
 from nbfn.state.values.introspection import with_decorated
 from nbfn.state.values.unwrapping import unwrapped
 
-SettingsLook = tuple[
+SettingsCheck = tuple[
     weakref.ReferenceType[Any], int, Callable[[Any], Any], tuple[Any, ...], list[Any]
 ]
 """A check of an object's settings.
@@ -160,24 +160,24 @@ class Settings:
                 else:
                     self.others[name] = held
 
-    def look(self, value: Any) -> SettingsLook:
+    def check(self, value: Any) -> SettingsCheck:
         """Returns the check for `settings_hold`; it keeps nothing of the object alive.
 
         Parts are compared by address. A reused address cannot go unnoticed: each part has a check
         of its own, which fails once the part is dead.
         """
-        names = [*self.plain, *self.plain][
-            : max(2, len(self.plain))
-        ]  # for one name, itemgetter returns no tuple
+        names = list(self.plain)
+        if len(names) == 1:  # for one name, itemgetter returns no tuple
+            names *= 2
         get = operator.itemgetter(*names) if names else tuple
         values = tuple(self.plain[name] for name in names)
         ids = [(name, list(map(id, parts))) for name, parts in self.parts.items()]
         return weakref.ref(value), len(vars(value)), get, values, ids
 
 
-def settings_hold(looks: Iterable[SettingsLook]) -> bool:
+def settings_hold(checks: Iterable[SettingsCheck]) -> bool:
     """Returns whether the settings of all objects are unchanged."""
-    for reference, number, get, values, parts in looks:
+    for reference, number, get, values, parts in checks:
         value = reference()
         if value is None:
             return False

@@ -96,13 +96,13 @@ def _read_by(
     bases: tuple[type, ...], named: frozenset[str], indirect: frozenset[str]
 ) -> MethodReads:
     functions, started = _functions_of(bases), named | _OPERATORS
-    names = _reached(functions, started | indirect, _names_in)[0]
-    own = _reached(functions, started, lambda code: _of_self(code)[0])[1]
+    names = _reachable(functions, started | indirect, _names_in)[0]
+    own = _reachable(functions, started, lambda code: _of_self(code)[0])[1]
     assigned = frozenset[str]().union(*(_of_self(code)[1] for code in own))
     return MethodReads(names, assigned, frozenset(functions) - names - named)
 
 
-def _reached(
+def _reachable(
     functions: Mapping[str, list[FunctionType]],
     names: frozenset[str],
     led_to: Callable[[CodeType], frozenset[str]],

@@ -41,7 +41,7 @@ def unwrapped(function: Any) -> Iterator[FunctionType]:
             if is_users:
                 yield function
             inner = vars(function).get("__wrapped__")
-            function = _decorated(function) if inner is None and not is_users else inner
+            function = _wrapped_function(function) if inner is None and not is_users else inner
             if function is None:
                 return
         elif is_a(function, (MethodType, *WRAPPERS)):
@@ -52,7 +52,7 @@ def unwrapped(function: Any) -> Iterator[FunctionType]:
                 return
 
 
-def _decorated(function: FunctionType) -> FunctionType | None:
+def _wrapped_function(function: FunctionType) -> FunctionType | None:
     """Returns the user's function that a library's decorator only closes over."""
     found = [function]
     for each in found:

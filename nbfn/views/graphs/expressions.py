@@ -42,7 +42,7 @@ def record_in_notebook(
 
 
 def trace_of(concrete: Any) -> Trace | None:
-    """The trace of a concrete function; None if no function of the notebook has it any more."""
+    """Returns the trace of a concrete function; None if no function of the notebook has it."""
     for _, function in _functions():
         for trace in function.traces:
             try:

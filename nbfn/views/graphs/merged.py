@@ -35,13 +35,13 @@ def merged_record(diff: TraceDiff) -> protocol.GraphRecord | None:
         sides, frozenset(diff.removed), frozenset(diff.added), changed, before
     )
     return graph_record(
-        f"{sides[0]} \u2192 {sides[1]}", _merged(old, new, diff), difference=difference
+        f"{sides[0]} \u2192 {sides[1]}", _merge(old, new, diff), difference=difference
     )
 
 
-def _merged(old: Graph, new: Graph, diff: TraceDiff) -> Graph:
+def _merge(old: Graph, new: Graph, diff: TraceDiff) -> Graph:
     return Graph(
-        operations=tuple(_interleaved(old.operations, new.operations, diff)),
+        operations=tuple(_interleave(old.operations, new.operations, diff)),
         inputs=(*old.inputs, *new.inputs),
         outputs=(*old.outputs, *new.outputs),
         captures=(*old.captures, *new.captures),
@@ -49,7 +49,7 @@ def _merged(old: Graph, new: Graph, diff: TraceDiff) -> Graph:
     )
 
 
-def _interleaved(
+def _interleave(
     old: Sequence[Operation], new: Sequence[Operation], diff: TraceDiff
 ) -> Iterator[Operation]:
     """Yields the second graph's operations; the first's own follow their predecessors."""

@@ -20,8 +20,8 @@ def graph_outline(graph: Graph, title: str) -> Outline:
     """Builds the outline of a trace's graph."""
     whole = scopes_of(graph.operations)
     lines = [
-        f"inputs: {_listed(f'{name} {spec}' for name, spec in graph.inputs)}",
-        f"outputs: {_listed(f'{name} {spec}' for name, spec in graph.outputs)}",
+        f"inputs: {_list_items(f'{name} {spec}' for name, spec in graph.inputs)}",
+        f"outputs: {_list_items(f'{name} {spec}' for name, spec in graph.outputs)}",
     ]
     tree = [(0, _scope("graph", whole)), *_rows(whole, 1, dict(graph.bodies))]
     tables = (
@@ -39,7 +39,7 @@ def graph_outline(graph: Graph, title: str) -> Outline:
 
 
 def found_operations(label: str, trace: Trace, pattern: str) -> Outline | None:
-    """The operations of a trace's graph that match a pattern; None if there is none."""
+    """Returns an outline of the operations of a graph that match a pattern; None if none do."""
     graph = graph_of(trace)
     found = list(graph.found(pattern))
     if not found:
@@ -52,7 +52,7 @@ def found_operations(label: str, trace: Trace, pattern: str) -> Outline | None:
 
 
 def title_of(trace: Trace, label: str | None = None) -> str:
-    """The headline of a trace."""
+    """Returns the headline of a trace."""
     title = f"trace {trace.number} ({trace.signature or 'no arguments'})"
     return title if label is None else f"{label}, {title}"
 
@@ -87,14 +87,14 @@ def _scope(name: str, scope: NameScope) -> tuple[str, ...]:
     return (name, cut(f"{number}: {listed}", MAX_WIDTH), *[""] * (len(_HEADER) - 2))
 
 
-def _listed(items: Iterable[str]) -> str:
+def _list_items(items: Iterable[str]) -> str:
     return ", ".join(items) or "none"
 
 
 def _row(operation: Operation) -> tuple[str, ...]:
     cells = (
         operation.type,
-        ", ".join(_grouped(operation.outputs)),
+        ", ".join(_merge_equal(operation.outputs)),
         ", ".join(operation.inputs),
         operation.device,
         "" if operation.line is None else str(operation.line),
@@ -102,7 +102,7 @@ def _row(operation: Operation) -> tuple[str, ...]:
     return (operation.name, *(cut(cell, MAX_WIDTH) for cell in cells))
 
 
-def _grouped(items: Sequence[str]) -> Iterator[str]:
+def _merge_equal(items: Sequence[str]) -> Iterator[str]:
     """Merges equal successive items."""
     for item, same in itertools.groupby(items):
         number = len(list(same))

@@ -50,7 +50,7 @@ def graph_record(
     times: GraphTimes | None = None,
     values: Mapping[tuple[str, int], Sequence[str]] | None = None,
 ) -> protocol.GraphRecord:
-    """The record of a graph.
+    """Returns the record of a graph.
 
     Args:
         title: The headline.
@@ -145,7 +145,7 @@ def _part(
         name=name,
         names=list(known),
         types=[texts(each.type) for each in operations],
-        inputs=[list(_taken(each, known)) for each in operations],
+        inputs=[list(_inputs_by_number(each, known)) for each in operations],
         outputs=[list(map(texts, each.outputs)) for each in operations],
         devices=[texts(each.device) for each in operations],
         places=[
@@ -173,7 +173,7 @@ def _before(
     line, file = operation.line, operation.file
     return protocol.GraphBefore(
         type=texts(operation.type),
-        inputs=list(_taken(operation, known)),
+        inputs=list(_inputs_by_number(operation, known)),
         outputs=list(map(texts, operation.outputs)),
         device=texts(operation.device),
         place=None if line is None else places((file, line)),
@@ -199,7 +199,8 @@ def _times(
             )
 
 
-def _taken(operation: Operation, known: Mapping[str, int]) -> Iterator[int]:
+def _inputs_by_number(operation: Operation, known: Mapping[str, int]) -> Iterator[int]:
+    """Yields for each input two numbers: its operation's, and that of the output it is."""
     for name, which in zip(operation.inputs, operation.taken, strict=True):
         if name in known:
             yield from (known[name], which)

@@ -18,7 +18,7 @@ from nbfn.site import Cell
 from nbfn.text import count, join
 
 MAX_NODES = 150
-"""A diagram with more boxes than this is left out: nobody could read it."""
+"""Maximum number of boxes in a diagram; a larger one is omitted because it is unreadable."""
 
 _SHOWN = 8
 """Maximum number of names in a table cell."""
@@ -53,7 +53,7 @@ def dependencies_outline(found: Dependencies) -> Outline:
 
 
 def _rows(diagram: protocol.Diagram) -> list[tuple[Words, str, str]]:
-    """The arrows of the diagram in words: what each box depends on."""
+    """Returns the arrows of the diagram in words: what each box depends on."""
     nodes = {node.id: node for node in diagram.nodes}
     leading: dict[str, list[str]] = {}
     for edge in diagram.edges:
@@ -97,7 +97,7 @@ def _diagram(found: Dependencies) -> protocol.Diagram:
         nodes[_id(each.cell)] = _cell_node(each)
     for function in found.functions:
         nodes[f"function {function.name}"] = _function_node(function)
-        for name, held in _grouped(function.variables):
+        for name, held in _group(function.variables):
             nodes[f"variable {name}"] = protocol.DiagramNode(
                 id=f"variable {name}", kind="variable", label=name, lines=held
             )
@@ -122,7 +122,7 @@ def _diagram(found: Dependencies) -> protocol.Diagram:
         for name in function.values:
             if name in givers and name not in roots | named.keys() | inner:
                 link(_id(givers[name]), at, name, name in changed)
-        for name, _ in _grouped(tuple(each for each in function.variables if each not in inner)):
+        for name, _ in _group(tuple(each for each in function.variables if each not in inner)):
             link(f"variable {name}", at)
             if name.split("/")[0] in givers:
                 link(_id(givers[name.split("/")[0]]), f"variable {name}")
@@ -160,8 +160,8 @@ def _function_node(function: FunctionReads) -> protocol.DiagramNode:
     )
 
 
-def _grouped(variables: tuple[str, ...]) -> Iterator[tuple[str, list[str]]]:
-    """The variables; many of one model as the model."""
+def _group(variables: tuple[str, ...]) -> Iterator[tuple[str, list[str]]]:
+    """Groups the variables by model if one has many."""
     roots: dict[str, list[str]] = {}
     for name in variables:
         roots.setdefault(name.split("/")[0], []).append(name)

@@ -47,7 +47,7 @@ def values_outline(values: Values) -> Outline:
             each.extent.type if each.extent else "",
             each.extent.range if each.extent else "",
             each.extent.values if each.extent else "",
-            f"{each.turns:,}",
+            f"{each.executions:,}",
         )
         for each in values.all
     ]

@@ -113,12 +113,15 @@ def session_placement_outline(placement: SessionPlacement) -> Outline:
             {short_device(name): operations.get(short_device(name), 0) for name in placement.memory}
             | operations,
             [copy for each in placement.functions.values() for copy in each.copies],
-            {short_device(name): list(_held(each)) for name, each in placement.memory.items()},
+            {
+                short_device(name): list(_memory_lines(each))
+                for name, each in placement.memory.items()
+            },
         ),
     )
 
 
-def _held(memory: Memory) -> Iterator[str]:
+def _memory_lines(memory: Memory) -> Iterator[str]:
     """Returns what a device holds, in words; memory in use where TensorFlow counts it."""
     yield f"{data_size(memory.variables)} of variables"
     if memory.current is not None and memory.peak is not None:
@@ -130,7 +133,7 @@ def _diagram(
     copies: Iterable[Copy],
     held: Mapping[str, Sequence[str]] | None = None,
 ) -> protocol.Diagram | None:
-    """The devices, and what was copied between them."""
+    """Returns a diagram of the devices and of what was copied between them."""
     moved: dict[tuple[str, str], list[Copy]] = {}
     for copy in copies:
         moved.setdefault((copy.source, copy.target), []).append(copy)
@@ -152,13 +155,13 @@ def _diagram(
             for device, number in devices.items()
         ],
         edges=[
-            protocol.DiagramEdge(source=source, target=target, label=_moved(both))
+            protocol.DiagramEdge(source=source, target=target, label=_copies_text(both))
             for (source, target), both in moved.items()
         ],
     )
 
 
-def _moved(copies: Sequence[Copy]) -> str:
+def _copies_text(copies: Sequence[Copy]) -> str:
     known = [copy.nbytes for copy in copies if copy.nbytes is not None]
     at_least = "" if len(known) == len(copies) else "at least "
     size = f", {at_least}{data_size(sum(known))}" if known else ""
@@ -166,7 +169,7 @@ def _moved(copies: Sequence[Copy]) -> str:
 
 
 def _device(name: str, operations: Sequence[PlacedOperation], is_only: bool) -> Outline:
-    """One device: what kinds of operations ran there, and behind them each."""
+    """Returns a group for a device: the kinds of operations that ran there, then each operation."""
     kinds = Counter(each.type for each in operations)
     first = {each.type: each.name for each in reversed(operations)}
     rows = [(kind, f"{number:,}", first[kind]) for kind, number in kinds.most_common()]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from nbfn import protocol
-from nbfn.functions.calls.glimpse import glimpse, is_finite
 from nbfn.functions.calls.placement import Run
+from nbfn.functions.calls.value_summary import is_finite, summarize
 from nbfn.functions.checking.check import Check
 from nbfn.functions.signatures.cover import Cover
 from nbfn.functions.traces.capture import Captures
@@ -79,7 +79,7 @@ def run_outline(run: Run) -> Outline:
         else:
             lines.append(_numerics_button(run.call))
     return Outline(
-        f"returned {glimpse(run.value)}",
+        f"returned {summarize(run.value)}",
         lines,
         (),
         [

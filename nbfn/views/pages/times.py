@@ -70,5 +70,5 @@ def times_outline(
 
 
 def milliseconds(seconds: float) -> str:
-    """A time of an operation as text."""
+    """Returns the time of an operation as text."""
     return f"{seconds * 1000:,.3f} ms"

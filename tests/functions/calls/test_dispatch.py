@@ -31,7 +31,7 @@ def test_a_repeated_call_takes_the_cheap_way(monkeypatch: pytest.MonkeyPatch) ->
         f(x)
         f(x, mode="test")
     assert cheap(f) == 2
-    monkeypatch.setattr(f, "_call_unknown", None)
+    monkeypatch.setattr(f, "_call_slow", None)
     assert f(tf.ones([3])).numpy().tolist() == [2.0, 2.0, 2.0]
     assert f(tf.ones([3]), mode="test").numpy().tolist() == [2.0, 2.0, 2.0]
     assert (f.calls, f.hits) == (6, 4)
@@ -220,7 +220,7 @@ def test_what_an_object_holds_is_looked_at_on_the_cheap_way(
     assert [f(models, x).numpy() for _ in range(3)] == [4.0] * 3
     models["b"].weight.assign(1.0)
     with monkeypatch.context() as patch:
-        patch.setattr(f, "_call_unknown", None)
+        patch.setattr(f, "_call_slow", None)
         assert f(models, x).numpy() == 5.0
     models["a"].by = 4.0
     assert [f(models, x).numpy() for _ in range(3)] == [7.0] * 3
@@ -348,7 +348,7 @@ def test_an_iterator_takes_the_short_way(monkeypatch: pytest.MonkeyPatch) -> Non
 
     first, other = (iter(tf.data.Dataset.range(n, n + 9)) for n in (0, 100))
     found = [int(step(each)) for each in (first, first, other)]
-    monkeypatch.setattr(step.__class__, "_call_unknown", slow)
+    monkeypatch.setattr(step.__class__, "_call_slow", slow)
     found += [int(step(each)) for each in (other, first)]
     assert found == [0, 2, 200, 202, 4]
     monkeypatch.undo()

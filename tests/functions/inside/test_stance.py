@@ -115,11 +115,11 @@ def test_everywhere_and_back() -> None:
 
 
 def test_calls_outside_of_every_block_ask_for_no_stance() -> None:
-    from nbfn.functions.recording.stance import _Everywhere
+    from nbfn.functions.recording.stance import _GlobalStance
 
     with nbfn.stance(BLOCK), nbfn.stance("default"):
-        assert _Everywhere.used
-    assert not _Everywhere.used
+        assert _GlobalStance.used
+    assert not _GlobalStance.used
 
 
 def test_functions_with_the_stance_leave_nothing_of_their_traces() -> None:

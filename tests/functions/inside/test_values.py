@@ -130,7 +130,7 @@ def test_no_more_is_kept_than_fits(monkeypatch) -> None:
     monkeypatch.setattr(values_module, "MAX_BYTES", 20)
     monkeypatch.setattr(values_module, "MAX_TURNS", 2)
     found = step.values(numbers)
-    assert [each.turns for each in found.all if each.name == "part"] == [3]
+    assert [each.executions for each in found.all if each.name == "part"] == [3]
     kept = sum(array.nbytes for each in found.all for array in each.arrays)
     assert 0 < kept <= 20
     assert "not kept" in found.notes[0]

@@ -18,7 +18,7 @@ import tensorflow as tf
 from hypothesis import HealthCheck, settings
 
 import nbfn
-from nbfn.functions.retraces.remedy import Called, remedy_for
+from nbfn.functions.retraces.remedy import CallDescription, remedy_for
 from tests.harness.messages import warns
 
 EXAMPLES = int(os.environ.get("NBFN_FUZZ", "60"))
@@ -71,7 +71,7 @@ def applied(retrace: Any, before: dict[str, Any], space: dict[str, Any]) -> bool
         path = cause.path
         if cause.code == "dtype":
             exec(f"{path} = tf.cast({path}, '{cause.old}')", space)
-        elif "ass" in str(remedy_for(Called("f"), [cause])):
+        elif "ass" in str(remedy_for(CallDescription("f"), [cause])):
             name = path.split(".")[0].split("[")[0]
             space[name] = before[name]
     return "et one trace serve" in retrace.remedy.sentence

@@ -68,7 +68,7 @@ def test_what_is_known_is_not_asked_in_each_turn(notebook, monkeypatch, clock) -
         Segment, "run", lambda self, *_, run=Segment.run: asked.append("trace") or run(self, *_)
     )
     monkeypatch.setattr(
-        text, "judged", lambda node, *_, judged=text.judged: asked.append(node) or judged(node, *_)
+        text, "judge", lambda node, *_, judge=text.judge: asked.append(node) or judge(node, *_)
     )
     cell = "%%tf_function step\nfor n in [2] * 9 + [*range(100)]:\n    print(n)\n"
     notebook(f"{cell}    y = helper(tf.ones([n]))")

@@ -152,7 +152,7 @@ def test_other_threads_print_warn_and_log_while_a_segment_is_traced() -> None:
     try:
         with warnings.catch_warnings(record=True) as warned, contextlib.redirect_stdout(shown):
             warnings.simplefilter("always")
-            with segment._quietly() as printed:
+            with segment._suppressed_output() as printed:
                 say("this")
                 other = threading.Thread(target=say, args=("other",))
                 other.start()
@@ -168,7 +168,7 @@ def test_other_threads_print_warn_and_log_while_a_segment_is_traced() -> None:
 def test_two_threads_that_are_quiet_at_once_print_again_afterwards() -> None:
     shown = io.StringIO()
     with contextlib.redirect_stdout(shown):
-        first, second = segment._quietly(), segment._quietly()
+        first, second = segment._suppressed_output(), segment._suppressed_output()
         first.__enter__()
         other = threading.Thread(target=second.__enter__)
         other.start()

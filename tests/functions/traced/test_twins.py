@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 import nbfn
-from nbfn._tensorflow.graphs import likeness
+from nbfn._tensorflow.graphs import equivalence
 from tests.harness.messages import warns
 
 X = tf.constant([1.0, 2.0])
@@ -181,8 +181,8 @@ def test_a_trace_is_stale_in_no_state_in_which_it_serves() -> None:
 @pytest.mark.filterwarnings("ignore::nbfn.NbfnWarning")
 def test_each_graph_is_read_once_however_many_traces_there_are(monkeypatch: Any) -> None:
     read: list[Any] = []
-    form = likeness._form
-    monkeypatch.setattr(likeness, "_form", lambda graph: read.append(graph) or form(graph))
+    form = equivalence._form
+    monkeypatch.setattr(equivalence, "_form", lambda graph: read.append(graph) or form(graph))
 
     class Box:
         rate = 0.0

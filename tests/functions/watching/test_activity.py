@@ -14,7 +14,7 @@ import pytest
 import tensorflow as tf
 
 import nbfn
-from nbfn.functions.watching.activity import Activity, doing, lines
+from nbfn.functions.watching.activity import Activity, activity_of, lines
 
 
 class Gate:
@@ -60,8 +60,8 @@ def line_of(function: Any, text: str) -> int:
 
 
 def test_a_thread_that_is_in_no_function() -> None:
-    assert doing(threading.get_ident()) is None
-    assert doing(-1) is None
+    assert activity_of(threading.get_ident()) is None
+    assert activity_of(-1) is None
 
 
 @pytest.mark.parametrize("make", [nbfn.function, tf.function])
@@ -77,7 +77,7 @@ def test_a_trace_with_its_graph_and_the_line_that_autograph_has_converted(gate, 
 
     f = make(slow)
     with gate.held(lambda: f(tf.constant(1.0))) as thread:
-        seen = doing(thread)
+        seen = activity_of(thread)
         assert isinstance(seen, Activity)
         assert (seen.kind, seen.name, seen.inner) == ("trace", "slow", None)
         assert (__file__, line_of(slow, "# here")) in lines(thread)
@@ -88,7 +88,7 @@ def test_a_trace_with_its_graph_and_the_line_that_autograph_has_converted(gate, 
             done, total = seen.operations()
             assert done >= 3
             assert total is None
-    assert doing(thread) is None
+    assert activity_of(thread) is None
 
 
 def test_a_retrace_is_measured_against_the_newest_trace(gate) -> None:
@@ -105,7 +105,7 @@ def test_a_retrace_is_measured_against_the_newest_trace(gate) -> None:
     f(tf.constant(1.0))
     stops[0] = True
     with gate.held(lambda: f(tf.constant([1.0, 2.0]))) as thread:
-        seen = doing(thread)
+        seen = activity_of(thread)
         assert seen is not None
         done, total = seen.operations()
         assert 20 <= done < total == f.traces[0].operations
@@ -124,7 +124,7 @@ def test_the_innermost_function_is_named(gate) -> None:
         return inner(x) + 1
 
     with gate.held(lambda: outer(tf.constant(1.0))) as thread:
-        seen = doing(thread)
+        seen = activity_of(thread)
         assert seen is not None
         assert (seen.name, seen.inner) == ("outer", "inner")
 
@@ -149,11 +149,11 @@ def test_a_run_with_the_integers_that_it_counts(gate, hit) -> None:
         train(tf.constant(1.0))
         stops[0] = True
     with gate.held(lambda: train(tf.constant(1.0))) as thread:
-        seen = doing(thread)
+        seen = activity_of(thread)
         assert seen is not None
         assert (seen.kind, seen.name, seen.recorder) == ("run", "train", train.recorder)
         assert dict(seen.counters()) == {"iterations": 4 if hit else 3}
-        again = doing(thread)
+        again = activity_of(thread)
         assert again is not None
         assert again.identity == seen.identity
 
@@ -171,10 +171,10 @@ def test_two_calls_are_distinguished() -> None:
         f(tf.constant(1.0))
 
     with first.held(twice) as thread:
-        before = doing(thread)
+        before = activity_of(thread)
         first.open()
         second.await_thread()
-        after = doing(thread)
+        after = activity_of(thread)
         second.open()
     assert before is not None
     assert after is not None
@@ -195,7 +195,7 @@ def test_what_was_seen_keeps_nothing_alive(gate) -> None:
 
     alive = [make()]
     with gate.held(lambda: alive[0](tf.constant(1.0))) as thread:
-        seen = doing(thread)
+        seen = activity_of(thread)
     assert seen is not None
     dead = weakref.ref(alive.pop())
     gc.collect()
@@ -214,5 +214,5 @@ def test_the_locals_of_the_users_own_frames_are_left_alone(gate) -> None:
             seen.append(sorted(mine))
 
     with gate.held(lambda: Callable()(1)) as thread:
-        assert doing(thread) is None
+        assert activity_of(thread) is None
     assert seen == [["gate", "seen", "self", "x"]]

@@ -208,7 +208,7 @@ def test_functions_of_keras_have_the_notebooks_name_of_the_model(discovering) ->
 
 
 def test_without_tensorflows_callbacks_only_watched_functions_are_seen(monkeypatch) -> None:
-    _tensorflow.off_trace(watching._traced)
+    _tensorflow.remove_trace_callback(watching._on_concrete)
     monkeypatch.setattr("nbfn._tensorflow.tracing.foreign_functions._transform", None)
     _tensorflow.degraded.cache_clear()
     with warns(nbfn.NbfnWarning):

@@ -36,11 +36,11 @@ def test_a_changed_global_is_reported_once_for_each_value() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             f(ONE)
-    assert [str(c) for c in observer.recorder.staleness.since(observer.traces[0])] == [
+    assert [str(c) for c in observer.recorder.staleness.changes_since(observer.traces[0])] == [
         "global `rate` was 2.0, is 4.0"
     ]
     space["rate"] = 2.0
-    assert not observer.recorder.staleness.since(observer.traces[0])
+    assert not observer.recorder.staleness.changes_since(observer.traces[0])
 
 
 def test_a_retrace_of_tensorflow_is_not_put_down_to_state() -> None:

@@ -37,7 +37,7 @@ def prepare(*, with_nbfn: bool) -> None:
             ("is_long", True),
             ("is_known_to_be_short", False),
             ("is_slower_as_graph", False),
-            ("wants_a_sample", False),
+            ("needs_sample", False),
         ):
             setattr(SegmentTimes, name, lambda _, answer=answer: answer)
         # People take longer from cell to cell than these tests.

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 import nbfn
 from nbfn._tensorflow.running import devices
-from nbfn.command.known import Known
+from nbfn.command.collected import CollectedRecords
 from nbfn.sessions.feed import SAVED_RUNS, Feed
 from nbfn.sessions.timeline import runs as timeline
 from nbfn.sessions.timeline.records import run_record
@@ -135,13 +135,13 @@ def test_calls_on_other_threads_are_reported_beside(runs) -> None:
 
 def test_a_run_that_goes_on_is_reported_with_what_it_is_seen_to_do(runs, monkeypatch) -> None:
     monkeypatch.setattr(timeline, "DELAY", 0.0)
-    runs.look("run")  # between cells
+    runs.add_sample("run")  # between cells
     assert runs.rows() == ()
     runs.begin(Cell("cell", 1))
     time.sleep(0.1)
-    runs.look("run")
+    runs.add_sample("run")
     time.sleep(0.1)
-    runs.look("unnoted")
+    runs.add_sample("unnoted")
     (run,) = runs.rows()
     assert run.running
     assert run.graph - run.sampled >= 0.1
@@ -154,7 +154,7 @@ def test_a_run_that_goes_on_is_reported_with_what_it_is_seen_to_do(runs, monkeyp
 
 
 def test_a_feed_tells_runs_once_and_takes_out_what_is_merged(runs) -> None:
-    feed, patches, known = Feed(), [], Known()
+    feed, patches, known = Feed(), [], CollectedRecords()
     feed.subscribe(patches.append)
     ran(runs, MAX_RUNS)
     feed.flush()
@@ -207,7 +207,7 @@ def test_the_memory_of_devices_is_reported_where_tensorflow_counts(runs, monkeyp
     for number in (1, 2, 3):
         runs.begin(Cell(f"cell-{number}", number))
         if number == 1:
-            runs.look("run")
+            runs.add_sample("run")
         runs.end("done")
     first, second, third = runs.rows()
     assert [each.devices for each in (first, second)] == [{gpu: (100, 300)}, {gpu: (40, 500)}]

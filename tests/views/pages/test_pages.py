@@ -12,8 +12,8 @@ import pytest
 import tensorflow as tf
 
 import nbfn
-from nbfn.functions.calls.glimpse import glimpse
 from nbfn.functions.calls.placement import Copy, PlacedOperation, Placement
+from nbfn.functions.calls.value_summary import summarize
 from nbfn.functions.retraces.diff import OperationChange
 from nbfn.functions.traces.capture import Captures
 from nbfn.outlines.function import MEASURES, traces_outline
@@ -254,7 +254,7 @@ def test_a_watched_object_is_followed_while_it_is_looked_at() -> None:
     messages: list[Any] = []
     feed().subscribe(messages.append)
     try:
-        feed().look(messages.append, [watched.id])
+        feed().set_shown(messages.append, [watched.id])
         assert messages[-1].pages[watched.id].groups[0].summary == (
             "0 calls, 0 hits, 0 traces, 0 retraces"
         )
@@ -342,4 +342,4 @@ def test_a_run_says_what_it_returned_and_where_it_ran() -> None:
     ],
 )
 def test_values_at_a_glance(value: Any, said: str) -> None:
-    assert glimpse(value) == said
+    assert summarize(value) == said

@@ -7,8 +7,8 @@ import type { Badge } from './summary';
 type Button = Badge & { onClick: () => void };
 
 /**
- * Shows a badge at the end of the first line of an editor, where a magic leaves room; no text
- * moves, and none is added to the notebook.
+ * Shows a badge at the end of the first line of an editor, after a magic. No text moves, and none
+ * is added to the notebook.
  */
 export function showBadge(
   view: EditorView,
@@ -33,7 +33,7 @@ class BadgeWidget extends WidgetType {
     chip.className = isStale ? 'nbfn-Badge nbfn-mod-stale' : 'nbfn-Badge';
     chip.textContent = text;
     chip.title = title;
-    // Screen readers would read it as code; the panel and the cell's output say the same.
+    // Screen readers would read it as code; the panel and the cell's output have the same text.
     chip.setAttribute('aria-hidden', 'true');
     chip.addEventListener('mousedown', event => {
       event.preventDefault(); // The cursor stays where it is.

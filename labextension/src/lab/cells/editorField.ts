@@ -8,19 +8,19 @@ interface Marked<V, M extends RangeValue> {
   marks: RangeSet<M>;
 }
 
-/** How editors show a value. */
+/** Defines how editors show a value. */
 interface Options<V, M extends RangeValue> {
   /** The value without marks. */
   none: V;
   isSame: (one: V, other: V) => boolean;
   marksOf: (doc: Text, value: V) => RangeSet<M>;
-  /** Whether the value is still right after an edit of the text. */
+  /** Whether the value stays valid after an edit of the text. */
   survives: boolean;
   /** Draws the marks. */
   provide: (field: StateField<Marked<V, M>>) => Extension;
 }
 
-/** Returns a function that shows a value in an editor; the first value extends the editor. */
+/** Returns a function that shows a value in an editor; its first call adds the field to the editor. */
 export function editorField<V, M extends RangeValue>({
   none,
   isSame,

@@ -22,7 +22,7 @@ class LineMark extends GutterMarker {
   }
 }
 
-/** Marks in the gutter of an editor what is graph and what is Python, as long as its text is the cell's. */
+/** Marks each line in the gutter of an editor as graph or Python, while its text is the cell's. */
 export const markLines = editorField<TracedCellRecord | null, GutterMarker>({
   none: null,
   isSame: (one, other) => one === other,

@@ -10,13 +10,13 @@ interface Insertion {
   code: string;
   /** Whether to run it at once. */
   run: boolean;
-  /** The cell that it should follow: one with this id, else the active one, or the last one. */
+  /** The cell to insert below: the one with this id, else the active one; `'all'` for the last. */
   below?: { cellId?: string | undefined } | 'all';
 }
 
 /**
- * Puts code into a document where the user sees it: a new cell of a notebook, or the prompt of a
- * console. It is run there too if it should be: nothing runs that the user cannot see.
+ * Inserts code into a document where the user sees it: as a new cell of a notebook, or at the
+ * prompt of a console. It is run there if requested, so no code runs that the user cannot see.
  */
 export async function insertCode(
   document: KernelDocument,
@@ -56,8 +56,8 @@ function codeCell(source: string) {
 }
 
 /**
- * Loads nbfn into the kernel of a document: by its first cell, which is made if need be, so that
- * the notebook loads nbfn again when it is run from its beginning.
+ * Loads nbfn into the kernel of a document by a cell, which is inserted at the top if missing, so
+ * that the notebook loads nbfn again when it is run from its beginning.
  */
 export async function loadExtension(document: KernelDocument): Promise<void> {
   if (!(document instanceof NotebookPanel)) {

@@ -1,9 +1,9 @@
 /** The magic that makes a cell a traced one. */
 export const MAGIC = '%%tf_function';
 
-/** What a text needs to become a traced cell, or a plain one again. */
+/** The edit that makes a text a traced cell, or a plain one again. */
 interface Edit {
-  /** Where to replace text, and by what. */
+  /** The range to replace, and its replacement. */
   start: number;
   end: number;
   text: string;
@@ -14,13 +14,13 @@ export function isTraced(source: string): boolean {
   return firstLine(source).text.split(/\s/)[0] === MAGIC;
 }
 
-/** The other magic that a cell begins with, which cannot stand below this one; else null. */
+/** The other cell magic that a cell begins with, which would conflict with this one; else null. */
 export function otherMagic(source: string): string | null {
   const [word = ''] = firstLine(source).text.split(/\s/);
   return word.startsWith('%%') && word !== MAGIC ? word : null;
 }
 
-/** Adds the magic as the first line of a text, or takes its line out, with its options. */
+/** Adds the magic as the first line of a text, or removes its line with the options. */
 export function toggled(source: string): Edit {
   const { start, end } = firstLine(source);
   return isTraced(source)
@@ -28,7 +28,7 @@ export function toggled(source: string): Edit {
     : { start: 0, end: 0, text: `${MAGIC}\n` };
 }
 
-/** The first line that is not empty: magics may stand below empty lines. */
+/** The first line that is not empty: magics may be below empty lines. */
 export function firstLine(source: string): {
   start: number;
   end: number;

@@ -19,7 +19,7 @@ import { showTimes, timesIn } from './times';
 /** A magic of nbfn at the beginning of a line. */
 const ANY_MAGIC = /^%%?tf_/m;
 
-/** What marking cells needs. */
+/** Options of `keepMarking`. */
 interface MarkingOptions {
   editors: IEditorExtensionRegistry;
   notebooks: INotebookTracker;
@@ -30,10 +30,10 @@ interface MarkingOptions {
 }
 
 /**
- * Marks in the notebooks which lines of a cell are graph and which are Python, and says beside the
- * first line of each traced cell how it fares.
+ * Marks lines of cells in notebooks as graph or Python, and shows a badge beside the first line of
+ * each traced cell.
  *
- * The first cell with a magic of nbfn starts the tracker; without one, no kernel is asked.
+ * The first cell with a magic of nbfn starts the tracker; without one, no request is sent.
  */
 export function keepMarking(options: MarkingOptions): void {
   const { editors, notebooks, preferences, tracker, trans, showPanel } = options;
@@ -51,12 +51,12 @@ export function keepMarking(options: MarkingOptions): void {
     const text = model.sharedModel.getSource();
     const isEdited = 'isDirty' in model && model.isDirty === true;
     const badge: Badge | null =
-      state && preferences.wants('showBadges')
+      state && preferences.get('showBadges')
         ? badgeOf(state, { id, text, isEdited }, record, trans)
         : null;
-    markLines(editor.editor, preferences.wants('markLines') ? record : null);
+    markLines(editor.editor, preferences.get('markLines') ? record : null);
     showBadge(editor.editor, badge, showPanel);
-    const hasTimes = state && !isEdited && preferences.wants('markLines');
+    const hasTimes = state && !isEdited && preferences.get('markLines');
     showTimes(editor.editor, hasTimes ? timesIn(state, id) : []);
   };
   const draw = (): void => {
@@ -94,36 +94,36 @@ export function keepMarking(options: MarkingOptions): void {
     }
   });
 
-  const consider = (text: string): void => {
+  const startIfMagic = (text: string): void => {
     if (ANY_MAGIC.test(text)) {
       tracker.start();
     }
   };
   NotebookActions.executed.connect((_, { cell }) => {
-    consider(cell.model.sharedModel.getSource());
+    startIfMagic(cell.model.sharedModel.getSource());
     request();
   });
-  // The editor of a cell is made when it is first scrolled to.
-  const seen = ViewPlugin.define(view => {
-    consider(view.state.doc.toString());
+  // The editor of a cell is created when it is first scrolled into view.
+  const plugin = ViewPlugin.define(view => {
+    startIfMagic(view.state.doc.toString());
     request();
     return {
       update: ({ docChanged }) => {
         if (docChanged) {
-          request(); // A text that is edited, or again what it was.
+          request(); // The text may now equal that of the traced cell, or no longer.
         }
       }
     };
   });
   editors.addExtension({
     name: 'nbfn:lines',
-    factory: () => ({ instance: () => seen, reconfigure: () => null })
+    factory: () => ({ instance: () => plugin, reconfigure: () => null })
   });
 }
 
 type Records = ReadonlyMap<string, TracedCellRecord>;
 
-/** The records by the ids of their notebook cells; of several for one, the newest. */
+/** The newest record of each notebook cell, by the cell's id. */
 function newestByCell(state: KernelState | null): Records {
   const records = [...(state?.cells.values() ?? [])];
   return new Map(

@@ -3,7 +3,7 @@ import type { CodeEditor } from '@jupyterlab/codeeditor';
 import { NotebookPanel } from '@jupyterlab/notebook';
 import type { KernelDocument, SessionTracker } from '../tracker';
 
-/** A cell, and the notebook that it stands in. */
+/** A cell's place: its notebook and index. */
 export interface CellPlace {
   panel: NotebookPanel;
   index: number;
@@ -17,7 +17,7 @@ export function hasId(cellId: string): Test {
   return cell => cell.model.sharedModel.getId() === cellId;
 }
 
-/** The first cell of a document that passes a test; null if it is no notebook, or has none. */
+/** The first cell of a document that passes a test; null if there is none or it is no notebook. */
 export function placeIn(document: KernelDocument, test: Test): CellPlace | null {
   if (!(document instanceof NotebookPanel)) {
     return null;
@@ -27,8 +27,8 @@ export function placeIn(document: KernelDocument, test: Test): CellPlace | null 
 }
 
 /**
- * Finds a cell for what a document shows: in the document itself, then in those that share its
- * kernel. Copies of notebooks share the ids of cells, so nowhere else.
+ * Finds a cell in a document, then in those that share its kernel. Other documents are not
+ * searched, because copies of a notebook have the same cell ids.
  */
 export function findCell(
   tracker: SessionTracker,
@@ -60,14 +60,14 @@ export async function showCell(
   const cell = content.activeCell;
   if (cell) {
     await content.scrollToCell(cell);
-    await cell.ready; // The editor of a cell is made when it is first scrolled to.
+    await cell.ready; // The editor of a cell is created when it is first scrolled into view.
     if (line && cell.editor) {
       selectLine(cell.editor, line);
     }
   }
 }
 
-/** Selects a line of an editor, counted from 1, if it is there. */
+/** Selects a line of an editor, counted from 1, if it exists. */
 export function selectLine(editor: CodeEditor.IEditor, line: number): void {
   const text = editor.getLine(line - 1);
   if (text !== undefined) {

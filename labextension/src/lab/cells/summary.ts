@@ -5,15 +5,15 @@ import type { KernelState } from '../../feed/store';
 import type { FunctionRecord, TracedCellRecord } from '../../protocol';
 import { isTraced } from './magic';
 
-/** What stands beside the first line of a traced cell. */
+/** The badge beside the first line of a traced cell. */
 export interface Badge {
   text: string;
   title: string;
-  /** Whether the text has changed since it was run, so that this is of another text. */
+  /** Whether the text has changed since it ran. */
   isStale: boolean;
 }
 
-/** A cell of a notebook, as its editor has it. */
+/** A cell's text in its editor. */
 interface CellText {
   id: string;
   text: string;
@@ -21,7 +21,7 @@ interface CellText {
   isEdited: boolean;
 }
 
-/** What there is to say of a cell; null if it is not a traced one. */
+/** The badge of a cell; null if it is not traced. */
 export function badgeOf(
   state: KernelState,
   cell: CellText,
@@ -30,7 +30,7 @@ export function badgeOf(
 ): Badge | null {
   if (record) {
     const parts = [
-      // The magic of a cell says what it is; what has none is run by one for all cells.
+      // A cell without the magic is run by `%tf_auto`, so its name is shown.
       ...(isTraced(cell.text) ? [] : [record.name]),
       trans._n(
         '%2 of %1 statement in graphs',

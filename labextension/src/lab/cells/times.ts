@@ -3,7 +3,7 @@ import type { KernelState } from '../../feed/store';
 import { editorField } from './editorField';
 import { firstLine } from './magic';
 
-/** What a line took in a call that was measured. */
+/** The measured time of a line. */
 interface TimeMark {
   /** The line of the cell's code, from 1. */
   line: number;
@@ -12,7 +12,7 @@ interface TimeMark {
   title: string;
 }
 
-/** What the lines of a notebook cell took, of all functions that have code there. */
+/** The measured times of a notebook cell's lines, of all functions with code there. */
 export function timesIn(state: KernelState, cellId: string): readonly TimeMark[] {
   return [...state.functions.values()].flatMap(({ name, lines = [] }) =>
     lines.flatMap(({ cell, share, text }) =>
@@ -39,7 +39,7 @@ class TimeWidget extends WidgetType {
     chip.textContent = text;
     chip.title = title;
     chip.style.setProperty('--nbfn-share', `${(share * 100).toFixed(1)}%`);
-    // Screen readers would read it as code; the table of the lines says the same.
+    // Screen readers would read it as code; the table of the lines has the same text.
     chip.setAttribute('aria-hidden', 'true');
     return chip;
   }
@@ -61,6 +61,6 @@ export const showTimes = editorField<readonly TimeMark[], Decoration>({
     });
     return Decoration.set(ranges, true);
   },
-  survives: false, // The times are of another text.
+  survives: false, // The times belong to the text before the edit.
   provide: field => EditorView.decorations.from(field, ({ marks }) => marks)
 });

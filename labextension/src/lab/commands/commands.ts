@@ -6,7 +6,7 @@ import type { CommandOptions } from './options';
 import { NO_ARGUMENTS } from './options';
 import { addSessionCommands } from './sessionCommands';
 
-/** Adds the commands to the application, and to the palette those that a user may choose. */
+/** Adds the commands to the application, and those for users to the palette. */
 export function addCommands(
   options: CommandOptions,
   palette: ICommandPalette | null

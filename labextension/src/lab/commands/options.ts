@@ -4,7 +4,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import type { ReadonlyJSONObject } from '@lumino/coreutils';
 import type { SessionTracker } from '../tracker';
 
-/** What the commands need. */
+/** Options of the commands. */
 export interface CommandOptions {
   app: JupyterFrontEnd;
   notebooks: INotebookTracker;

@@ -9,9 +9,9 @@ import { INSERT_CELL, REVEAL_CELL } from '../../views/parts/actions';
 import { CommandIDs, PANEL_ID } from './ids';
 
 /**
- * Answers what views on the page ask for, be they in the panel or in a cell's output.
+ * Handles requests of views on the page, in the panel or in a cell's output.
  *
- * It is done in the document that the view shows, whichever the user works in meanwhile.
+ * They are handled in the document that the view shows, whichever document is active.
  */
 export function answerRequests(
   commands: CommandRegistry,
@@ -21,7 +21,7 @@ export function answerRequests(
     const { code, run, cellId } = detailOf<InsertCell>(event);
     const place = origin(tracker, event);
     if (typeof code !== 'string' || !place.document) {
-      return; // Not prevented: the view helps itself.
+      return; // Not prevented, so the view uses its fallback.
     }
     event.preventDefault();
     const own = place.cell?.panel.content.widgets[place.cell.index];
@@ -57,7 +57,7 @@ export function answerRequests(
   });
 }
 
-/** The document, and the cell if it is an output, whose view asks. */
+/** The document of the requesting view, and its cell if the view is an output. */
 function origin(
   tracker: SessionTracker,
   { target }: Event
@@ -67,11 +67,11 @@ function origin(
   }
   const document = tracker.documentAround(target);
   const cell = document && placeIn(document, one => one.node.contains(target));
-  // An output may also have a tab of its own.
+  // An output may also be in a separate tab.
   return { document: document ?? tracker.document, cell };
 }
 
-/** The details of an event; any script of the page can send one, so nothing is certain. */
+/** The details of an event, not validated: any script of the page can send one. */
 function detailOf<T>(event: Event): Partial<T> {
   const detail: unknown = event instanceof CustomEvent ? event.detail : null;
   return typeof detail === 'object' && detail !== null ? detail : {};

@@ -14,16 +14,16 @@ import type { CommandOptions } from './options';
 import { NO_ARGUMENTS, TOAST } from './options';
 
 /** Maximum time for a kernel with nbfn to send its state. */
-const PATIENCE_MS = 2000;
+const TIMEOUT_MS = 2000;
 
-/** Adds the commands that ask or change the session of the document that the user works in. */
+/** Adds the commands for the session of the active document. */
 export function addSessionCommands(options: CommandOptions): void {
   const { app, tracker, trans } = options;
   const isEnabled = (): boolean => !!tracker.document?.sessionContext.session?.kernel;
   const add = (id: string, own: CommandRegistry.ICommandOptions): void => {
     app.commands.addCommand(id, { describedBy: NO_ARGUMENTS, isEnabled, ...own });
   };
-  /** A command whose answer is the output of a cell that it runs. */
+  /** Adds a command that runs a cell, whose output is the result. */
   const ask = (id: string, label: string, caption: string, code: string): void =>
     add(id, {
       label,
@@ -51,7 +51,7 @@ export function addSessionCommands(options: CommandOptions): void {
     label: trans.__('Explain the Last Retrace'),
     caption: trans.__('Run a cell that says why the last call retraced'),
     execute: async () => {
-      const now = await known(options);
+      const now = await documentState(options);
       const retrace = now && lastRetrace(now.state);
       if (now && !retrace) {
         Notification.info(trans.__('No call has retraced.'), TOAST);
@@ -70,7 +70,7 @@ export function addSessionCommands(options: CommandOptions): void {
     label: trans.__('Show a Graph'),
     caption: trans.__('Run a cell that shows the newest graph of a function'),
     execute: async () => {
-      const now = await known(options);
+      const now = await documentState(options);
       if (!now) {
         return;
       }
@@ -101,8 +101,8 @@ export function addSessionCommands(options: CommandOptions): void {
     label: trans.__('Export the Session…'),
     caption: trans.__('Run a cell that writes all traced functions as a SavedModel'),
     execute: async () => {
-      // The dialog takes time, in which the user may go elsewhere: the document is chosen before.
-      const now = await known(options);
+      // The document is chosen first: while the dialog is open, another one may become active.
+      const now = await documentState(options);
       if (!now) {
         return;
       }
@@ -134,7 +134,7 @@ export function addSessionCommands(options: CommandOptions): void {
         const { content, sessionContext } = document;
         const last = content.widgets.at(-1)?.model.sharedModel.getSource().trim();
         await NotebookActions.runAll(content, sessionContext);
-        // A notebook that ends with the report has just made it again.
+        // A notebook that ends with the report has just updated it.
         if (!document.isDisposed && last !== REPORT) {
           await insertCode(document, { code: REPORT, run: true, below: 'all' });
         }
@@ -162,17 +162,21 @@ export function addSessionCommands(options: CommandOptions): void {
   );
 }
 
-/** Works without the magics too, such as after a run that failed before it loaded them. */
+/** Works without the magics, such as after a run that failed before it loaded them. */
 const REPORT = 'import nbfn\nnbfn.session()';
 
 /** A document, and its kernel's state. */
-interface Known {
+interface DocumentState {
   document: KernelDocument;
   state: KernelState;
 }
 
 /** The state of the current document's kernel; null, with a notification, if it has no nbfn. */
-async function known({ app, tracker, trans }: CommandOptions): Promise<Known | null> {
+async function documentState({
+  app,
+  tracker,
+  trans
+}: CommandOptions): Promise<DocumentState | null> {
   tracker.start();
   const { document, situation } = tracker;
   const session = situation.kind === 'session' ? situation.session : null;
@@ -197,7 +201,7 @@ async function known({ app, tracker, trans }: CommandOptions): Promise<Known | n
   return null;
 }
 
-/** The state of a session, which may just have been begun; null if it does not come. */
+/** The state of a session, which may have just begun; null if it does not arrive in time. */
 async function stateOf(session: KernelSession): Promise<KernelState | null> {
   if (!session.store.state && session.status.kind !== 'absent') {
     await new Promise<void>(resolve => {
@@ -206,7 +210,7 @@ async function stateOf(session: KernelSession): Promise<KernelState | null> {
         stop();
         resolve();
       };
-      const timer = setTimeout(end, PATIENCE_MS);
+      const timer = setTimeout(end, TIMEOUT_MS);
       const stop = session.onChange(() => {
         if (session.store.state ?? session.status.kind === 'absent') {
           end();
@@ -223,17 +227,17 @@ function activeCellId(document: KernelDocument): string | null {
     : null;
 }
 
-/** Names that Python may take for a variable. */
+/** Matches names of Python variables. */
 const NAME = /^[\p{L}_][\p{L}\p{N}_]*$/u;
 
-/** What the notebook calls a function, or the cell that it is a part of; null if that is unknown. */
+/** The notebook's name for a function, or for the cell that it is part of; null if unknown. */
 function expressionFor(state: KernelState, id: string): string | null {
   const cell = [...state.cells.values()].find(one => one.functions.includes(id));
   const name = cell?.name ?? state.functions.get(id)?.name ?? '';
   return NAME.test(name) ? name : null;
 }
 
-/** What has a graph to be shown: of the active cell if that has any, else all. */
+/** The names of functions with a graph: those of the active cell if there are any, else all. */
 function graphNames(state: KernelState, cellId: string | null): string[] {
   const hasGraph = (fn: FunctionRecord): boolean => fn.traces > 0;
   const inCells = new Set([...state.cells.values()].flatMap(cell => cell.functions));

@@ -5,10 +5,10 @@ import type { ISignal } from '@lumino/signaling';
 import type { AnyMessage, CommLike, MessageLike } from '../../feed/kernel';
 import type { Subshell } from './subshell';
 
-/** The way to a kernel. */
+/** The part of a `KernelLink` that a comm needs. */
 interface Link {
   readonly connection: Kernel.IKernelConnection | null;
-  /** The kernel's subshell, or null if it can have none. */
+  /** The kernel's subshell, or null if unsupported. */
   readonly subshell: Subshell | null;
   readonly anyMessage: ISignal<unknown, AnyMessage>;
 }
@@ -16,12 +16,12 @@ interface Link {
 /**
  * A comm over a link.
  *
- * JupyterLab's own comms belong to one connection, the first of the page to a kernel, and end when
- * its notebook is closed although another may show the same kernel; and they have no subshell
- * before the kernel has answered a question that waits behind running cells.
+ * JupyterLab's own comms belong to the first connection of the page to a kernel, and end when its
+ * notebook is closed, although another notebook may use the same kernel. They have no subshell
+ * until the kernel has answered a request that waits behind running cells.
  */
 export class LinkComm implements CommLike {
-  /** Makes a comm that is not open yet. */
+  /** Creates a comm that is not open yet. */
   constructor(link: Link, target: string) {
     this._link = link;
     this._target = target;
@@ -42,7 +42,7 @@ export class LinkComm implements CommLike {
 
   /** Opens the comm in the kernel. */
   open(data: object): void {
-    // What is sent later takes the same way, so that nothing comes before the comm is open.
+    // Later messages use the same subshell, so that none arrives before the comm is open.
     this._subshell = this._link.subshell?.use() ?? null;
     this._send('comm_open', { target_name: this._target, data });
   }
@@ -58,7 +58,7 @@ export class LinkComm implements CommLike {
     this.dispose();
   }
 
-  /** Hears nothing any more. */
+  /** Stops receiving messages. */
   dispose(): void {
     if (!this._isDisposed) {
       this._isDisposed = true;
@@ -75,7 +75,7 @@ export class LinkComm implements CommLike {
       return;
     }
     const message = KernelMessage.createMessage({
-      // The types of JupyterLab differ, but all three are sent alike.
+      // JupyterLab's types differ, but all three are sent in the same way.
       msgType: msgType as 'comm_msg',
       channel: 'shell',
       username: connection.username,
@@ -85,10 +85,10 @@ export class LinkComm implements CommLike {
     });
     try {
       connection.sendShellMessage(message, false, true).done.catch(
-        () => undefined // The kernel went away.
+        () => undefined // The kernel has ended.
       );
     } catch {
-      // What cannot be sent is lost, like what gets lost on the way.
+      // A message that cannot be sent is lost, as any message may be.
     }
   }
 

@@ -2,27 +2,27 @@ import type { Kernel } from '@jupyterlab/services';
 import { KernelMessage } from '@jupyterlab/services';
 import type { MessageLike } from '../../feed/kernel';
 
-/** Questions that a kernel answers on its control channel, also while cells run. */
-type Question =
+/** Requests that a kernel answers on its control channel, also while cells run. */
+type ControlRequest =
   | 'kernel_info_request'
   | 'comm_info_request'
   | 'create_subshell_request'
   | 'delete_subshell_request';
 
 /**
- * Asks a kernel on its control channel.
+ * Sends a request to a kernel on its control channel.
  *
- * JupyterLab asks on the shell channel, where questions wait behind running cells: a page that is
- * loaded again in the middle of a long run would know nothing until the run ends. Kernels that
- * take no such question there never answer.
+ * JupyterLab uses the shell channel, where requests wait behind running cells: a page that is
+ * reloaded during a long run would show nothing until the run ends. Kernels that do not support
+ * the request on this channel never answer.
  */
 export async function askControl(
   kernel: Kernel.IKernelConnection,
-  msgType: Question,
+  msgType: ControlRequest,
   content: Record<string, string>
 ): Promise<MessageLike> {
   const message = KernelMessage.createMessage({
-    // The types of JupyterLab know only some of the messages that the protocol allows there.
+    // JupyterLab's types have only some of the messages that the protocol allows there.
     msgType: msgType as 'create_subshell_request',
     channel: 'control',
     username: kernel.username,

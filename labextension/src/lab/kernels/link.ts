@@ -6,23 +6,23 @@ import { LinkComm } from './comm';
 import { askControl } from './control';
 import { Subshell } from './subshell';
 
-/** What is asked of a kernel before anything else. */
+/** The kernel's description of itself, which is requested first. */
 interface KernelInfo {
   readonly language_info: { readonly name: string };
   readonly supported_features?: readonly string[];
 }
 
-/** How long an idle kernel takes at most to say what it is; a busy one is asked otherwise. */
-const PATIENCE_MS = 500;
+/** Maximum time in which an idle kernel sends its info; a busy one is asked on the control channel. */
+const TIMEOUT_MS = 500;
 
-/** How long it is waited at most before a kernel is asked once more. */
-const MAX_PATIENCE_MS = 16000;
+/** Maximum time before a kernel is asked again. */
+const MAX_TIMEOUT_MS = 16000;
 
 /**
- * A kernel, over whichever connection of the page still lives.
+ * A kernel, over any open connection of the page.
  *
- * Each notebook and console has its own connection. All hear the same, so when one is closed the
- * link goes on with another.
+ * Each notebook and console has its own connection, and all receive the same messages. When one is
+ * closed, the link switches to another.
  */
 export class KernelLink implements KernelLike {
   /** Links to a kernel over a connection to it. */
@@ -39,14 +39,14 @@ export class KernelLink implements KernelLike {
   /** Id of the kernel. */
   readonly id: string;
 
-  /** What the kernel says of itself. */
+  /** The kernel's description of itself. */
   readonly info: Promise<KernelInfo>;
 
   readonly statusChanged = new Signal<this, string>(this);
   readonly connectionStatusChanged = new Signal<this, string>(this);
   readonly anyMessage = new Signal<this, AnyMessage>(this);
 
-  /** The connection that is used now, or null if none is left. */
+  /** The current connection, or null if none is left. */
   get connection(): Kernel.IKernelConnection | null {
     return this._connection;
   }
@@ -56,23 +56,23 @@ export class KernelLink implements KernelLike {
     return this._connection?.isDisposed ?? true;
   }
 
-  /** What the kernel does, as JupyterLab knows it. */
+  /** The kernel's status in JupyterLab. */
   get status(): string {
     return this._connection?.status ?? 'dead';
   }
 
-  /** Whether the page can speak with the kernel. */
+  /** The status of the connection. */
   get connectionStatus(): string {
     return this._connection?.connectionStatus ?? 'disconnected';
   }
 
-  /** Whether messages can be handled beside running cells, if the user has not forbidden it. */
+  /** Whether the kernel can handle messages while cells run, unless the user's setting forbids it. */
   get supportsSubshells(): boolean {
     const setting: string | undefined = this._connection?.commsOverSubshells;
     return setting !== 'disabled' && this._features.includes('kernel subshells');
   }
 
-  /** The kernel's subshell for this page, or null if it can have none. */
+  /** The kernel's subshell for this page, or null if unsupported. */
   get subshell(): Subshell | null {
     return this.supportsSubshells ? this._subshell : null;
   }
@@ -82,7 +82,7 @@ export class KernelLink implements KernelLike {
     this._subshell.end();
   }
 
-  /** Goes on with another connection to the same kernel, or with none. */
+  /** Switches to another connection to the same kernel, or to none. */
   use(connection: Kernel.IKernelConnection | null): void {
     const old = this._connection;
     if (old) {
@@ -94,20 +94,20 @@ export class KernelLink implements KernelLike {
     if (connection) {
       this._listen(connection);
       this.statusChanged.emit(connection.status);
-      // What is missed between two connections is asked for, as after a loss of the network.
+      // Messages missed between two connections are requested, as after a network failure.
       this.connectionStatusChanged.emit(connection.connectionStatus);
     }
   }
 
-  /** Asks which comms there are, also of a kernel that runs a cell. */
+  /** Requests the list of comms, also while the kernel runs a cell. */
   requestCommInfo(content: { target_name: string }): Promise<MessageLike> {
     const connection = this._connection;
     if (!connection) {
       return Promise.reject(new Error('There is no connection.'));
     }
-    // A kernel whose last answer is still to come is not as idle as it seems.
-    const isIdle = connection.status === 'idle' && this._questions === 0;
-    this._questions += 1;
+    // A kernel that has not answered the last request is not idle, whatever its status.
+    const isIdle = connection.status === 'idle' && this._unanswered === 0;
+    this._unanswered += 1;
     const reply = isIdle
       ? connection.requestCommInfo(content)
       : Promise.any([
@@ -115,12 +115,12 @@ export class KernelLink implements KernelLike {
           connection.requestCommInfo(content)
         ]);
     return reply.then(answer => {
-      this._questions = 0;
+      this._unanswered = 0;
       return answer;
     });
   }
 
-  /** Makes a comm to a target in the kernel; again, if the one before has had no answer. */
+  /** Creates a comm to a target in the kernel; `isAgain` if the previous one was not answered. */
   createComm(target: string, isAgain: boolean): CommLike {
     this.subshell?.start(isAgain);
     return new LinkComm(this, target);
@@ -133,12 +133,12 @@ export class KernelLink implements KernelLike {
     connection.anyMessage.connect(this._onMessage, this);
   }
 
-  /** Waits for a kernel to say what it is, and asks it as long as it does not. */
+  /** Waits for the kernel's info, and requests it repeatedly. */
   private async _ask(info: Promise<KernelInfo>): Promise<KernelInfo> {
     const answers = [info];
-    for (let patience = PATIENCE_MS; ;) {
+    for (let timeout = TIMEOUT_MS; ;) {
       const connection = await this._connected();
-      const waiting = wait(patience);
+      const waiting = wait(timeout);
       const answer = await Promise.race([
         Promise.any(answers).catch(() => waiting),
         waiting
@@ -147,29 +147,29 @@ export class KernelLink implements KernelLike {
         return answer;
       }
       answers.push(askInfo(connection));
-      patience = Math.min(2 * patience, MAX_PATIENCE_MS);
+      timeout = Math.min(2 * timeout, MAX_TIMEOUT_MS);
     }
   }
 
-  /** Resolves when the page can speak with the kernel; a question sent before would be refused. */
+  /** Resolves when the kernel is connected; an earlier request would be refused. */
   private _connected(): Promise<Kernel.IKernelConnection> {
     return new Promise(resolve => {
-      const look = (): void => {
+      const check = (): void => {
         const connection = this._connection;
         if (connection?.connectionStatus === 'connected') {
-          this.connectionStatusChanged.disconnect(look);
+          this.connectionStatusChanged.disconnect(check);
           resolve(connection);
         }
       };
-      this.connectionStatusChanged.connect(look);
-      look();
+      this.connectionStatusChanged.connect(check);
+      check();
     });
   }
 
   private _onStatus(_: unknown, status: string): void {
     if (RESTARTED.includes(status)) {
       this._subshell.forget();
-      this._questions = 0;
+      this._unanswered = 0;
     }
     this.statusChanged.emit(status);
   }
@@ -185,7 +185,7 @@ export class KernelLink implements KernelLike {
   private _connection: Kernel.IKernelConnection | null = null;
   private readonly _subshell = new Subshell(() => this._connection);
   private _features: readonly string[] = [];
-  private _questions = 0;
+  private _unanswered = 0;
 }
 
 async function wait(milliseconds: number): Promise<null> {

@@ -3,12 +3,12 @@ import { PromiseDelegate } from '@lumino/coreutils';
 import { askControl } from './control';
 
 /**
- * The thread of a kernel that handles what the page sends while cells run.
+ * The thread of a kernel that handles the page's messages while cells run.
  *
- * A kernel may start it late, or never answer; and it may end one that the page still uses.
+ * A kernel may start it late or not at all, and may end one that the page still uses.
  */
 export class Subshell {
-  /** Makes a subshell that the kernel is not asked for yet. */
+  /** Creates a subshell, without requesting it from the kernel yet. */
   constructor(connection: () => Kernel.IKernelConnection | null) {
     this._connection = connection;
   }
@@ -25,24 +25,24 @@ export class Subshell {
       this._reset();
     }
     if (this._id === null) {
-      this._ask().catch(() => undefined); // Callers that wait ask again.
+      this._ask().catch(() => undefined); // The waiting caller retries.
     }
   }
 
-  /** The id to send a message with, or null if messages wait for running cells. */
+  /** Returns the id to send a message with; null if messages wait for running cells. */
   use(): string | null {
     this._isUsed = true;
     return this._id;
   }
 
-  /** Notes that one has answered: ends those before it, which did not. */
+  /** Notes that a subshell has answered: ends earlier ones, which did not. */
   answered(id: string | null): void {
     if (id !== null && id === this._id) {
       this._stale.splice(0).forEach(one => this._end(one));
     }
   }
 
-  /** Ends it, and those before it: the page does not use them any more. */
+  /** Ends it and earlier ones, which the page no longer uses. */
   end(): void {
     if (this._id !== null) {
       this._stale.push(this._id);
@@ -80,7 +80,7 @@ export class Subshell {
       this._isUsed = false;
       this._started.resolve();
     } else {
-      this._end(id); // Another question was answered before.
+      this._end(id); // Another request was answered first.
     }
   }
 
@@ -88,7 +88,7 @@ export class Subshell {
     const connection = this._connection();
     if (connection && !connection.isDisposed) {
       askControl(connection, 'delete_subshell_request', { subshell_id: id }).catch(
-        () => undefined // The kernel went away, and the subshell with it.
+        () => undefined // The kernel has ended, and its subshells too.
       );
     }
   }

@@ -4,7 +4,7 @@ import type { Running } from '../../feed/running';
 import { duration } from '../../views/parts/format';
 import type { KernelDocument } from '../tracker';
 
-/** What the header can be asked for. */
+/** Callbacks of the header. */
 interface HeaderEvents {
   /** Go to the document. */
   onDocument: () => void;
@@ -12,12 +12,12 @@ interface HeaderEvents {
   onRunning: (running: Running) => void;
 }
 
-/** Below this a running cell needs no clock. */
-const WORTH_TELLING_MS = 2000;
+/** Minimum time after which the duration of a running cell is shown. */
+const MIN_SHOWN_MS = 2000;
 
-/** Which document the panel is about, what its kernel does, and which cell runs. */
+/** Shows the panel's document, the state of its kernel, and the running cell. */
 export class PanelHeader {
-  /** Makes a header that shows nothing yet. */
+  /** Creates an empty header. */
   constructor(trans: TranslationBundle, events: HeaderEvents) {
     this._trans = trans;
     this.node.className = 'nbfn-Header';
@@ -40,7 +40,7 @@ export class PanelHeader {
 
   readonly node = document.createElement('div');
 
-  /** Shows a document and the session of its kernel, if there are such. */
+  /** Shows a document and the session of its kernel, if any. */
   update(shown: KernelDocument | null, session: KernelSession | null): void {
     this.node.hidden = shown === null;
     set(this._name, shown ? this._nameOf(shown) : '');
@@ -70,7 +70,7 @@ export class PanelHeader {
     }
   }
 
-  /** A console may have the name of a notebook. */
+  /** The document's name; that of a console is marked, as it may equal a notebook's. */
   private _nameOf({ title, node }: KernelDocument): string {
     const { label } = title;
     const isConsole = node.classList.contains('jp-ConsolePanel');
@@ -91,7 +91,7 @@ export class PanelHeader {
     if (kernel.connectionStatus !== 'connected') {
       return { kind: 'lost', text: trans.__('Reconnecting') };
     }
-    // A kernel that has not answered yet is doing something else, whatever its status.
+    // A kernel that has not answered yet is busy, whatever its status.
     return running || kernel.status === 'busy' || status.kind === 'waiting'
       ? { kind: 'busy', text: trans.__('Busy') }
       : { kind: 'idle', text: trans.__('Idle') };
@@ -105,7 +105,7 @@ export class PanelHeader {
     const trans = this._trans;
     const name = count === null ? trans.__('A cell') : trans.__('In [%1]', count);
     const elapsed = since === null ? 0 : Date.now() - since;
-    return elapsed < WORTH_TELLING_MS
+    return elapsed < MIN_SHOWN_MS
       ? trans.__('%1 is running', name)
       : trans.__(
           '%1 has been running for %2',
@@ -123,7 +123,7 @@ export class PanelHeader {
   private _timer: ReturnType<typeof setInterval> | undefined;
 }
 
-/** Sets a text if it differs, so that nothing is drawn or read aloud again in vain. */
+/** Sets a text if it differs, so that unchanged text is not drawn or read aloud again. */
 function set(node: HTMLElement, text: string): void {
   if (node.textContent !== text) {
     node.textContent = text;

@@ -1,16 +1,16 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { Notice } from '../situation';
 
-/** What the user may ask of a notice. */
+/** Callbacks of a notice. */
 interface NoticeEvents {
   onLoad: () => void;
-  /** Put a command where it can be run. */
+  /** Insert a command where it can be run. */
   onInsert: (code: string) => void;
 }
 
-/** Why there is nothing to view, and what to do about it with one click. */
+/** Shows why there is nothing to view, with a button for the remedy. */
 export class NoticeView {
-  /** Makes a notice that says nothing yet. */
+  /** Creates an empty notice. */
   constructor(trans: TranslationBundle, events: NoticeEvents) {
     this._trans = trans;
     this.node.className = 'nbfn-Notice';

@@ -10,7 +10,7 @@ import { nbfnIcon } from '../icon';
 import { noticeOf } from '../situation';
 import type { KernelDocument, SessionTracker } from '../tracker';
 import { PanelHeader } from './header';
-import { KeptViews } from './keptViews';
+import { ViewCache } from './viewCache';
 import { NoticeView } from './noticeView';
 
 /** Options of a session panel. */
@@ -22,9 +22,9 @@ interface SessionPanelOptions {
   activate: (documentId: string) => void;
 }
 
-/** The sidebar panel: the session of the active notebook's kernel, or why there is none. */
+/** The sidebar panel: shows the session of the active notebook's kernel, or why there is none. */
 export class SessionPanel extends Widget {
-  /** Makes a panel that follows the tracker while it is visible. */
+  /** Creates a panel that follows the tracker while it is visible. */
   constructor(options: SessionPanelOptions) {
     super();
     const { commands, tracker, trans } = options;
@@ -46,12 +46,12 @@ export class SessionPanel extends Widget {
     });
     const body = document.createElement('div');
     body.className = 'nbfn-Panel-body';
-    this._views = new KeptViews(body);
+    this._views = new ViewCache(body);
     this.node.append(this._header.node, this._notice.node, body);
     tracker.changed.connect(this._update, this);
   }
 
-  /** Lets go of the views and of the tracker. */
+  /** Removes the views, and stops following the tracker. */
   override dispose(): void {
     if (this.isDisposed) {
       return;
@@ -112,7 +112,7 @@ export class SessionPanel extends Widget {
     if (session !== this._session) {
       this._stop?.();
       this._session = session;
-      // The header also shows data of patches, which change no status.
+      // The header also shows data of patches, which do not change the status.
       this._stop = session?.store.subscribe(() => this._updateHeader());
     }
     this._updateHeader();
@@ -134,7 +134,7 @@ export class SessionPanel extends Widget {
 
   private async _showRunning({ cellId, code }: Running): Promise<void> {
     const { tracker } = this._options;
-    // What another page runs is known by its text only.
+    // A cell that another page runs is known by its text only.
     const place = findCell(
       tracker,
       tracker.document,
@@ -151,7 +151,7 @@ export class SessionPanel extends Widget {
   private readonly _options: SessionPanelOptions;
   private readonly _header: PanelHeader;
   private readonly _notice: NoticeView;
-  private readonly _views: KeptViews;
+  private readonly _views: ViewCache;
   private _title: KernelDocument['title'] | undefined;
   private _session: KernelSession | null = null;
   private _stop: (() => void) | undefined;

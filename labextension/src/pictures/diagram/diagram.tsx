@@ -12,7 +12,7 @@ export interface DiagramProps {
   diagram: Diagram;
 }
 
-/** Boxes and arrows; a box that leads to a cell is a button. */
+/** Boxes and arrows; a box with a cell is a button that shows the cell. */
 export function DiagramPicture({ diagram }: DiagramProps): VNode {
   const plan = useMemo(() => planned(diagram), [diagram]);
   const { width, height } = plan;

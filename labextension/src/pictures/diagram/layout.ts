@@ -2,7 +2,7 @@ import type { EdgeLabel, GraphLabel, NodeLabel } from '@dagrejs/dagre';
 import { Graph, layout } from '@dagrejs/dagre';
 import type { Diagram, DiagramEdge, DiagramNode } from '../../protocol';
 
-/** Widths and heights in pixels, which diagram.css gives the same text. */
+/** Widths and heights in pixels; diagram.css has the same font sizes. */
 const [CHARACTER, LINE, PADDING, MAX_WIDTH] = [6.7, 17, 18, 300];
 const GAPS = { nodesep: 14, edgesep: 10, ranksep: 46, marginx: 8, marginy: 8 };
 
@@ -15,7 +15,7 @@ export interface Box {
   height: number;
 }
 
-/** An arrow, as a path of SVG, and where its label stands. */
+/** An arrow as an SVG path, and the position of its label. */
 export interface Arrow {
   edge: DiagramEdge;
   path: string;
@@ -23,7 +23,7 @@ export interface Arrow {
   y: number;
 }
 
-/** Where everything is. */
+/** The positions of all elements. */
 interface Plan {
   width: number;
   height: number;

@@ -5,7 +5,7 @@ import { trans } from '../../words';
 import type { End, Ends } from './model/carving';
 import { carvingCode, nameOf } from './model/carving';
 
-/** What has been chosen to be carved out, and the button that does it in a cell. */
+/** The tensors chosen for carving, and a button that inserts the code. */
 export function CarveBar(props: {
   ends: Ends;
   trace: string | null;

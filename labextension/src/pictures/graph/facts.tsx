@@ -11,7 +11,7 @@ import type { Operation, Operations } from './model/operations';
 import type { Node } from './model/node';
 import { part, Time, Values } from './seen';
 
-/** What the user may do from the facts about a node. */
+/** Actions of the facts about a node. */
 export interface FactActions {
   /** Goes to an operation. */
   onGo: (operation: Operation) => void;
@@ -21,7 +21,7 @@ export interface FactActions {
   onEnd: (side: 'input' | 'output', end: End) => void;
 }
 
-/** What there is to say about an operation. */
+/** The facts about an operation. */
 export function OperationFacts(props: {
   node: Node;
   operation: Operation;
@@ -118,7 +118,7 @@ export function OperationFacts(props: {
   );
 }
 
-/** What there is to say about a scope, a group, or a function that is called. */
+/** The facts about a scope, a group, or a called function. */
 export function BoxFacts(props: {
   node: Node;
   isOpen: boolean;
@@ -155,7 +155,7 @@ export function BoxFacts(props: {
   );
 }
 
-/** A name, and what there is to say about it. */
+/** A name and its value. */
 export function Fact(props: { name: string; children: ComponentChildren }): VNode {
   return (
     <div class="nbfn-Graph-fact">
@@ -164,7 +164,7 @@ export function Fact(props: { name: string; children: ComponentChildren }): VNod
   );
 }
 
-/** Names that lead to operations. */
+/** Names of operations as links to them. */
 export function Links(props: {
   items: readonly { to: Operation; spec: string }[];
   onGo: (operation: Operation) => void;
@@ -193,7 +193,7 @@ export function Links(props: {
   );
 }
 
-/** A path, which breaks after a slash if it must. */
+/** A path with possible line breaks after slashes. */
 function Path({ path }: { path: string }): VNode {
   return (
     <>
@@ -208,7 +208,7 @@ function Path({ path }: { path: string }): VNode {
   );
 }
 
-/** Dtype and shape of each result; each can become an end of what is carved. */
+/** Dtype and shape of each result, with buttons that make it an end for carving. */
 function Results(props: {
   operation: Operation;
   ends: Ends | null;

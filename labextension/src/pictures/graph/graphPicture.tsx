@@ -39,22 +39,22 @@ import { SidePanel } from './sidePanel';
 import { TextTree } from './textTree';
 import { Toolbar } from './toolbar';
 
-/** What the picture of a graph shows. */
+/** The data of a graph's picture. */
 export interface GraphPictureProps {
   graph: GraphRecord;
-  /** Whether a kernel is there for which code can be put into cells. */
+  /** Whether the graph's kernel runs, so that code can be inserted into cells. */
   isLive: boolean;
 }
 
 const NOTHING: Ends = { input: [], output: [] };
 
-/** With more operations that wait for others, these lines are not drawn at first. */
+/** Maximum number of operations with control inputs whose lines are drawn by default. */
 const FEW = 8;
 
 const keys = new WeakMap<GraphRecord, number>();
 let lastKey = 0;
 
-/** The picture of a graph, or what to do if there is nothing in it. */
+/** The picture of a graph, or a hint if the graph is empty. */
 export function GraphPicture({ graph, isLive }: GraphPictureProps): VNode {
   if ((graph.parts[0]?.names ?? []).length === 0) {
     return (
@@ -68,7 +68,7 @@ export function GraphPicture({ graph, isLive }: GraphPictureProps): VNode {
   if (!keys.has(graph)) {
     keys.set(graph, (lastKey += 1));
   }
-  // Another graph starts from scratch: what is open and selected belongs to one graph.
+  // The state of open and selected nodes belongs to one graph.
   return <Drawn key={keys.get(graph)} graph={graph} isLive={isLive} />;
 }
 

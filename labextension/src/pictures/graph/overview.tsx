@@ -13,7 +13,7 @@ import { part } from './seen';
 /** Maximum number of slowest operations listed. */
 const SLOWEST = 30;
 
-/** What there is to say about a graph as long as nothing in it is selected. */
+/** The facts about a graph, shown while nothing is selected. */
 export function Overview(props: {
   graph: Operations;
   place: number | null;

@@ -11,7 +11,7 @@ import type { Size } from './model/container';
 import type { Box, Picture } from './model/layout';
 import type { Operation } from './model/operations';
 
-/** What moves the pictures that are beside each other, and what they are saved from. */
+/** The pan and zoom of pictures side by side, and the elements to save. */
 export interface Panes {
   linked: Linked;
   moves: Set<(move: Move) => void>;
@@ -23,7 +23,7 @@ interface PaneProps {
   picture: Picture;
   extent: Size;
   difference: Box | undefined;
-  /** The name of the graph, if another is beside it. */
+  /** The name of the graph, if there are two. */
   title: string | null;
   label: string;
   legend: Legend;
@@ -37,7 +37,7 @@ interface PaneProps {
   onKey: (event: TargetedKeyboardEvent<SVGSVGElement>) => void;
 }
 
-/** A picture; what moves it moves those beside it. */
+/** A picture; it moves together with those beside it. */
 export function Pane(props: PaneProps): VNode {
   const { panes, picture, extent, difference, title, onHeight, ...others } = props;
   const panZoom = usePanZoom(panes.linked);

@@ -12,21 +12,21 @@ import type { Operation, Side } from './model/operations';
 import { Operations } from './model/operations';
 import { Frame } from './model/tree';
 
-/** A graph that is drawn: one of two, or both as one. */
+/** A drawn graph: one of two, or both merged. */
 interface Plane {
   graph: Operations;
   whole: Frame;
   layout: Layout;
 }
 
-/** What is drawn of a record. */
+/** The graphs drawn of a record. */
 export function planeOf(record: GraphRecord, side: Side): Plane {
   const graph = new Operations(record, side);
   const whole = new Frame(graph, 0);
   return { graph, whole, layout: new Layout(whole.root, measureIn(document.body)) };
 }
 
-/** The operations that fit, once each, in the order in which they were made. */
+/** The matching operations, each once, in creation order. */
 export function foundIn(planes: readonly Plane[], wanted: Wanted): Operation[] {
   const all = new Map(
     planes
@@ -38,7 +38,7 @@ export function foundIn(planes: readonly Plane[], wanted: Wanted): Operation[] {
   );
 }
 
-/** The node of an operation: beside the one that is selected, if it is there, or the first. */
+/** The node of an operation: the one nearest to the selected node, or the first. */
 export function placeOf(
   planes: readonly Plane[],
   operation: Operation,
@@ -49,7 +49,7 @@ export function placeOf(
   const first = planes.filter(({ graph }) => graph === frame?.graph);
   for (const { graph, whole } of [...first, ...planes]) {
     if (graph.of(part)[number]?.isHere) {
-      // In the body where one is, if it is called more than once.
+      // In the body of the selected node, if the function is called more than once.
       const isBeside = frame?.graph === graph && frame.part === part;
       const here = isBeside ? frame.leaves[number] : nodeOf(whole, operation);
       if (here) {
@@ -60,27 +60,27 @@ export function placeOf(
   return null;
 }
 
-/** The nodes of an id that are drawn. */
+/** The drawn nodes with an id. */
 export function drawn(pictures: readonly Picture[], id: string | null): Node[] {
   return pictures.flatMap(({ boxes }) =>
     boxes.flatMap(({ node }) => (node.id === id ? [node] : []))
   );
 }
 
-/** The first box that differs, of two graphs. */
+/** The first differing box of two graphs. */
 export function differenceIn(pictures: readonly Picture[]): Box | undefined {
   return pictures
     .flatMap(({ boxes }) => boxes)
     .find(({ isOpen, node }) => !isOpen && node.marks.size > 0);
 }
 
-/** One scope that holds everything is open; nothing else is. */
+/** The nodes open by default: a scope that contains everything. */
 export function openedFirst({ whole }: Plane): ReadonlySet<string> {
   const [only, more] = whole.root.children;
   return new Set(only && !more && !only.operation ? [only.id] : []);
 }
 
-/** What is open after a box was opened, with the functions that it calls, or closed. */
+/** The open nodes after a box was opened, with the functions that it calls, or closed. */
 export function opened(
   open: ReadonlySet<string>,
   nodes: readonly Node[]
@@ -96,7 +96,7 @@ export function opened(
   return next;
 }
 
-/** Which operations are ends of what is to be carved. */
+/** The operations that are ends of the part to carve. */
 export function carvedOf(ends: Ends): ReadonlyMap<Operation, 'input' | 'output'> {
   return new Map([
     ...ends.input.map(({ operation }) => [operation, 'input'] as const),
@@ -104,7 +104,7 @@ export function carvedOf(ends: Ends): ReadonlyMap<Operation, 'input' | 'output'>
   ]);
 }
 
-/** What a screen reader says of a node. */
+/** The text of a node for screen readers. */
 export function described(node: Node, open: ReadonlySet<string>): string {
   const { operation, label, operations } = node;
   if (operation) {

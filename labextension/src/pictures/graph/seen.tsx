@@ -5,7 +5,7 @@ import { seen, Sentence } from '../../views/parts/texts';
 import { trans } from '../../words';
 import type { Operation } from './model/operations';
 
-/** What the line of an operation computed when its values were looked at last. */
+/** The values that the line of an operation computed when they were last recorded. */
 export function Values({ texts }: { texts: readonly string[] }): VNode {
   return (
     <Limited items={texts} step={6}>
@@ -22,7 +22,7 @@ export function Values({ texts }: { texts: readonly string[] }): VNode {
   );
 }
 
-/** How long an operation took, or why that is not known. */
+/** The time of an operation, or why it is unknown. */
 export function Time(props: { operation: Operation; whole: number }): VNode {
   const { time } = props.operation;
   if (!time) {
@@ -49,7 +49,7 @@ export function Time(props: { operation: Operation; whole: number }): VNode {
   );
 }
 
-/** A time, and its part of the whole, such as "1.2 ms, 30 %". */
+/** A time and its share, such as "1.2 ms, 30 %". */
 export function part(seconds: number, whole: number): string {
   return `${duration(seconds)}, ${percent(whole > 0 ? seconds / whole : 0)}`;
 }

@@ -6,7 +6,7 @@ import type { Node } from './model/node';
 import type { Operations } from './model/operations';
 import { Overview } from './overview';
 
-/** What stands beside the picture: about what is selected, or about the whole graph. */
+/** The panel beside the picture: facts about the selected node, or about the whole graph. */
 export function SidePanel(props: {
   graph: Operations;
   selected: Node | null;

@@ -6,7 +6,7 @@ import { seen } from '../../views/parts/texts';
 import { trans } from '../../words';
 import type { Node } from './model/node';
 
-/** The graph in words: its scopes, which fold, and the operations in them. */
+/** The graph as text: collapsible scopes, and the operations in them. */
 export function TextTree({
   whole,
   onSelect

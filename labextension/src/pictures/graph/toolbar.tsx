@@ -3,30 +3,30 @@ import { integer } from '../../views/parts/format';
 import { trans } from '../../words';
 import type { ColourBy } from './model/colours';
 
-/** Properties of what stands above the picture. */
+/** Properties of the toolbar. */
 interface ToolbarProps {
   text: string;
   onText: (text: string) => void;
-  /** How many were found, and which of them is shown, from 0; null if nothing is looked for. */
+  /** The number of matches, and the index of the shown one, from 0; null without a search. */
   found: { many: number; at: number } | null;
   onStep: (by: number) => void;
-  /** Goes through what differs; null where nothing is compared. */
+  /** Shows the next difference; null if nothing is compared. */
   onDifferences: (() => void) | null;
-  /** Whether two graphs stand beside each other; null where nothing is compared. */
+  /** Whether two graphs are side by side; null if nothing is compared. */
   beside: { isBeside: boolean; onBeside: (wanted: boolean) => void } | null;
   colourBy: ColourBy;
   choices: readonly ColourBy[];
   onColour: (by: ColourBy) => void;
   hasLabels: boolean;
   onLabels: (wanted: boolean) => void;
-  /** Whether lines lead to those that only wait for others; null if none does. */
+  /** Whether control dependencies are drawn; null if there are none. */
   controls: { has: boolean; onControls: (wanted: boolean) => void } | null;
   onZoom: (factor: number) => void;
   onFit: () => void;
   onWhole: (() => void) | null;
 }
 
-/** What stands above the picture: finding, colours, and how much of it is seen. */
+/** The toolbar above the picture: search, colours and zoom. */
 export function Toolbar(props: ToolbarProps): VNode {
   const { found, beside, colourBy, hasLabels, controls } = props;
   return (

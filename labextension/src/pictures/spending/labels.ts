@@ -1,6 +1,6 @@
 import type { Point, Size } from '../graph/model/container';
 
-/** A dot that may get a name beside it. */
+/** A dot that may get a label. */
 interface Dot {
   name: string;
   cx: number;
@@ -8,26 +8,26 @@ interface Dot {
   r: number;
 }
 
-/** A name beside a dot, by where its text begins. */
+/** A label of a dot, and where its text begins. */
 interface Label extends Point {
   name: string;
 }
 
 type Rectangle = Point & Size;
 
-/** Maximum number of characters of a name; the readout has the whole name. */
+/** Maximum number of characters of a label; the readout has the whole name. */
 const LONGEST = 22;
 
-/** The size of a letter, and what is kept free around a name. */
+/** The size of a letter, and the margin around a label. */
 const [LETTER, LINE, GAP] = [5.6, 11, 3];
 
 /**
- * The names of the first dots for which there is room: beside the dot, above or below it.
+ * Places labels beside, above or below the first dots that have room for one.
  *
- * @param dots - All dots, those that matter most first.
- * @param most - Maximum number of names.
- * @param frame - What names must be within.
- * @param taken - What they must not cover.
+ * @param dots - All dots, the most important first.
+ * @param most - Maximum number of labels.
+ * @param frame - The area that labels must not leave.
+ * @param taken - The areas that labels must not cover.
  */
 export function labelsOf(
   dots: readonly Dot[],

@@ -9,27 +9,27 @@ const HEIGHT = 30;
 /** Properties of the memory along time. */
 interface MemoryProps {
   runs: ReadonlyMap<string, RunRecord>;
-  /** Where a time is, in pixels from the left. */
+  /** Converts a time to pixels from the left. */
   toPixels: (time: number) => number;
   width: number;
 }
 
-/** What was held at the end of a run. */
+/** The bytes in use at the end of a run. */
 interface Held {
   end: number;
   bytes: number;
 }
 
-/** What holds memory: the process, or a device on which TensorFlow counts. */
+/** The memory of the process, or of a device whose memory TensorFlow counts. */
 interface Holder {
   name: string;
   label: (now: string, most: string) => string;
   held: readonly Held[];
-  /** The most that it has held, also between the ends of runs. */
+  /** The peak, which may lie between the ends of runs. */
   most: number;
 }
 
-/** What the process and each device have held at the end of each run; nothing if nobody knows. */
+/** The memory of the process and of each device at the end of each run, if it was measured. */
 export function Memory({ runs, toPixels, width }: MemoryProps): VNode {
   return (
     <>
@@ -40,7 +40,7 @@ export function Memory({ runs, toPixels, width }: MemoryProps): VNode {
   );
 }
 
-/** Who holds memory, the process first. */
+/** The memories to draw, that of the process first. */
 function holdersOf(runs: readonly RunRecord[]): Holder[] {
   const own = runs.flatMap(({ end, memory }) =>
     memory == null ? [] : [{ end, bytes: memory }]
@@ -81,7 +81,7 @@ function MemoryLane(props: {
     const y = HEIGHT - 2 - (most > 0 ? bytes / most : 0) * (HEIGHT - 6);
     return { x: toPixels(end), y, bytes };
   });
-  // What was held stays until the next end says otherwise.
+  // A step line: each value holds until the next measurement.
   const path = points
     .map(({ x, y }, index) =>
       index === 0

@@ -1,14 +1,14 @@
 import type { RunRecord } from '../../protocol';
 import { trans } from '../../words';
 
-/** What the seconds of some runs went into. */
+/** How the seconds of some runs were spent. */
 export interface Parts {
   readonly tracing: number;
   readonly graph: number;
   readonly python: number;
 }
 
-/** What the seconds of a row went into. */
+/** How the seconds of a row were spent. */
 export function partsOf(run: RunRecord): Parts {
   const { tracing, graph, seconds } = run;
   return { tracing, graph, python: Math.max(seconds - tracing - graph, 0) };
@@ -24,7 +24,7 @@ export function runName({ cell, first, last, runs = 1 }: RunRecord): string {
     : `In [${cell.execution_count}]`;
 }
 
-/** How runs have ended, in words; empty if well. */
+/** How runs have ended, in words; empty if all succeeded. */
 export function endingOf({
   failed = 0,
   interrupted = 0,
@@ -40,7 +40,7 @@ export function endingOf({
   return parts.filter(Boolean).join(', ');
 }
 
-/** The sum of what each row adds. */
+/** The sum of a quantity over rows. */
 export function sum<T>(rows: readonly T[], value: (row: T) => number): number {
   return rows.reduce((total, row) => total + value(row), 0);
 }

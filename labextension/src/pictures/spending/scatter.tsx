@@ -15,10 +15,10 @@ const MAX_HEIGHT = 260;
 /** Maximum number of functions drawn: those that took longest. */
 const MOST = 300;
 
-/** Maximum number with a name beside them, where there is room. */
+/** Maximum number of dots with a label, where there is room. */
 const NAMED = 6;
 
-/** Maximum number reached by keys: nobody steps through hundreds. */
+/** Maximum number of dots that the keyboard reaches, so that the Tab order stays short. */
 const REACHED = 40;
 
 /** Seconds spent tracing against seconds spent running, a dot for each function. */

@@ -16,7 +16,7 @@ const titles = () =>
     ]
   ] as const;
 
-/** What the time of all cells went into: a bar, with words and numbers. */
+/** How the time of all cells was spent: a bar, with words and numbers. */
 export function Spending({ runs }: { runs: ReadonlyMap<string, RunRecord> }): VNode {
   const all = [...runs.values()];
   const seconds = sum(all, run => run.seconds);

@@ -1,9 +1,9 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 
-/** What is assumed before an element has been laid out. */
+/** The assumed width before an element has been laid out. */
 const ASSUMED = 400;
 
-/** The width of an element in pixels, followed as it changes. */
+/** The current width of an element in pixels. */
 export function useWidth(): [{ current: HTMLDivElement | null }, number] {
   const element = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(ASSUMED);

@@ -10,7 +10,7 @@ interface BarsProps {
   marks: readonly Mark[];
   width: number;
   isCells: boolean;
-  /** The mark that is pointed at, or chosen. */
+  /** The mark under the pointer, or the selected one. */
   marked: Mark | null;
   isChosen: boolean;
 }
@@ -54,7 +54,7 @@ export function Bars({ marks, width, isCells, marked, isChosen }: BarsProps): VN
   );
 }
 
-/** The numbers of cells that are wide enough, and what is remarkable about them. */
+/** The numbers of cells whose bars are wide enough, with signs of errors and traces. */
 function Numbers({ marks }: { marks: readonly Mark[] }): VNode {
   const { top, bar } = CELLS;
   return (

@@ -9,7 +9,7 @@ import { endingOf, partsOf, runName, sum } from '../spending/runs';
 import type { CauseCode } from './causes';
 import type { Span } from './timeAxis';
 
-/** What a timeline is drawn of: tables of a kernel's state. */
+/** The tables of a kernel's state from which a timeline is drawn. */
 export interface TimelineData {
   runs: ReadonlyMap<string, RunRecord>;
   functions: ReadonlyMap<string, FunctionRecord>;
@@ -21,17 +21,17 @@ export interface TimelineData {
 export interface Block extends Span {
   /** Seconds of work, without the pauses within. */
   readonly seconds: number;
-  /** How many runs or traces it is. */
+  /** The number of runs or traces in it. */
   readonly count: number;
-  /** Of runs of cells, what their seconds went into. */
+  /** For runs of cells, how their seconds were spent. */
   readonly parts?: Parts;
   /** Why a trace was made, if it was a retrace. */
   readonly cause?: CauseCode;
   readonly failed: boolean;
   readonly running: boolean;
-  /** What it is called, such as In [3]. */
+  /** Its name, such as In [3]. */
   readonly name: string;
-  /** What there is to say about it. */
+  /** Further facts about it. */
   readonly text: string;
   readonly cell: Cell | null;
 }
@@ -45,7 +45,7 @@ export interface Lane {
   readonly blocks: readonly Block[];
 }
 
-/** Maximum number of functions with a lane of their own. */
+/** Maximum number of functions with a separate lane. */
 const OWN_LANES = 6;
 
 /** The lanes of a timeline: the cells, the functions with most time first, and all others. */
@@ -87,7 +87,7 @@ export function lanesOf(data: TimelineData): Lane[] {
   return lanes;
 }
 
-/** How many traces the tables leave out. */
+/** The number of traces that the tables leave out. */
 export function leftOut({ functions, traces }: TimelineData): number {
   const all = sum([...functions.values()], fn => fn.traces);
   return Math.max(all - traces.size, 0);
@@ -153,7 +153,7 @@ function traceBlocks({
     if (!functions.has(id)) {
       continue;
     }
-    // XLA compiles a trace again that was made before, which has a block of its own.
+    // Of a recompilation by XLA, the trace was made before, and has a separate block.
     if (cause?.code !== 'xla_compile') {
       seen.add(trace);
     }

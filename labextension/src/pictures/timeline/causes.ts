@@ -4,7 +4,7 @@ import type { Cause } from '../../protocol';
 /** Why a trace was made. */
 export type CauseCode = Cause['code'];
 
-/** What a cause is about, which gives it its colour. */
+/** The subject of a cause, which determines its colour. */
 export type CauseGroup = 'tensor' | 'python' | 'code' | 'other';
 
 /** A cause as a sign and words. */

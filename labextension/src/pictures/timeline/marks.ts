@@ -4,20 +4,20 @@ import type { Block } from './blocks';
 import type { CauseCode } from './causes';
 import type { Span, ToPixels } from './timeAxis';
 
-/** Blocks as they are drawn: those that fall on the same pixels are one mark. */
+/** A mark: the blocks that are drawn on the same pixels. */
 export interface Mark extends Span {
   readonly x: number;
   readonly width: number;
   readonly blocks: readonly Block[];
 }
 
-/** No mark is narrower, so that none is overlooked. */
+/** Minimum width of a mark in pixels. */
 const NARROWEST = 2;
 
 /**
  * The marks of blocks that are in order of time, within a width in pixels.
  *
- * What is out of sight is left out, so that a thousand blocks cost what can be seen of them.
+ * Invisible blocks are omitted, so that the cost depends on the visible ones.
  */
 export function marksOf(
   blocks: readonly Block[],
@@ -32,7 +32,7 @@ export function marksOf(
       continue;
     }
     const last = marks.at(-1);
-    // Two distinguishable blocks stay two, even if they touch.
+    // Two distinguishable blocks stay separate, even if they touch.
     const isClose =
       last && (x < last.x + NARROWEST || (x < last.right && right - x <= NARROWEST));
     if (isClose) {
@@ -55,7 +55,7 @@ export function marksOf(
   });
 }
 
-/** What the seconds of a mark's cells went into. */
+/** How the seconds of a mark's cells were spent. */
 export function partsOfMark({ blocks }: Mark): Parts {
   const part = (name: keyof Parts): number =>
     sum(blocks, block => block.parts?.[name] ?? 0);

@@ -8,7 +8,7 @@ import { between, panned, pixels, timeAt } from './timeAxis';
 import { useWidth } from '../spending/width';
 import { trans } from '../../words';
 
-/** Properties of what chooses a span. */
+/** Properties of the overview. */
 export interface ChoiceProps {
   lanes: readonly Lane[];
   axis: TimeAxis;
@@ -21,10 +21,10 @@ const HEIGHT = 24;
 /** Within this many pixels of an edge of the shown range, a drag moves that edge. */
 const EDGE = 5;
 
-/** So far a pointer moves before it chooses something. */
+/** Pixels that a pointer moves before it selects a span. */
 const STEADY = 3;
 
-/** All of the time as a strip, on which a span is chosen by drawing over it. */
+/** The whole time as a strip, on which a drag selects a span. */
 export function Overview({ lanes, axis, shown, onShow }: ChoiceProps): VNode {
   const [element, width] = useWidth();
   const drag = useRef<((x: number) => void) | null>(null);

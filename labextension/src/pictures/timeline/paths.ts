@@ -4,14 +4,14 @@ import type { Mark } from './marks';
 import { causeOfMark, partsOfMark } from './marks';
 
 /**
- * Marks as few paths, one for each colour: a page draws a thousand bars of one path faster than
- * a hundred elements.
+ * Marks as one path for each colour: a page draws a thousand bars of one path faster than a
+ * hundred elements.
  */
 export function barPath(marks: readonly Mark[], y: number, height: number): string {
   return marks.map(({ x, width }) => bar(x, y, width, height)).join('');
 }
 
-/** What the seconds of cells went into, as shares of the height of their bars. */
+/** How the seconds of cells were spent, as shares of the height of their bars. */
 export function partPaths(
   marks: readonly Mark[],
   y: number,
@@ -33,7 +33,7 @@ export function partPaths(
   return paths;
 }
 
-/** Traces, by what the cause of a retrace is about; first traces are tracing only. */
+/** Traces, by the subject of the retrace's cause; first traces have none. */
 export function causePaths(
   marks: readonly Mark[],
   y: number,

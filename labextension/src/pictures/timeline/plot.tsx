@@ -27,7 +27,7 @@ interface Place {
   mark: Mark;
 }
 
-/** So far from a mark the pointer still means it. */
+/** Distance in pixels within which the pointer selects a mark. */
 const NEAR = 4;
 
 /** The lanes below each other, along time. */
@@ -63,7 +63,7 @@ export function Plot({ lanes, axis, shown, onShow, runs }: PlotProps): VNode {
 
   useEffect(() => {
     const { current } = element;
-    // A wheel scrolls the page, as everywhere; with Ctrl, or two fingers apart, it zooms.
+    // A wheel scrolls the page; with Ctrl, or a pinch, it zooms.
     const turned = (event: WheelEvent): void => {
       const { deltaX, deltaY } = event;
       if (event.ctrlKey || event.metaKey) {

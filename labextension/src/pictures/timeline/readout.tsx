@@ -9,7 +9,7 @@ import type { Mark } from './marks';
 import { causeOfMark, longestOf } from './marks';
 import type { Span } from './timeAxis';
 
-/** What is pointed at, in words; announced to screen readers when chosen by keys. */
+/** The text of the mark under the pointer; announced to screen readers when selected by keys. */
 export function Readout({
   mark,
   lane,
@@ -18,7 +18,7 @@ export function Readout({
 }: {
   mark: Mark | null;
   lane: Lane | null;
-  /** The pause that is pointed at. */
+  /** The pause under the pointer. */
   pause: Span | null;
   spoken: boolean;
 }): VNode {

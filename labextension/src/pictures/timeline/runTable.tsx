@@ -11,7 +11,7 @@ import { clock } from './timeAxis';
 /** A minute: `clock` then shows seconds. */
 const TO_THE_SECOND = 60;
 
-/** The picture as tables, for who reads it and for screen readers. */
+/** The picture as tables, for reading and for screen readers. */
 export function RunTable({
   runs,
   functions
@@ -75,7 +75,7 @@ function table<T>(
   return { title, header: Object.keys(columns), rows, total: rows.length, open: true };
 }
 
-/** What the process held at the end, and each device on which TensorFlow counts. */
+/** The memory of the process at the end, and of each device that TensorFlow counts. */
 function memoryOf({ memory, devices }: RunRecord): string {
   const each = Object.entries(devices ?? {}).map(
     ([name, [bytes]]) => `${seen(device(name))} ${size(bytes ?? 0)}`

@@ -7,25 +7,25 @@ export interface Span {
   readonly to: number;
 }
 
-/** Where times are drawn: in units that are seconds where something ran. */
+/** The axis of times, in units that are seconds where something ran. */
 export interface TimeAxis {
-  /** All of the time that there is something about. */
+  /** The whole time. */
   readonly whole: Span;
-  /** From a time to its place; a shortened pause takes less place than its seconds. */
+  /** Maps a time to its position; a shortened pause takes less space than its seconds. */
   readonly place: ScaleLinear<number, number>;
   /** The pauses that are shortened. */
   readonly pauses: readonly Span[];
 }
 
-/** Shortened pauses have at most this share of the place that what ran has. */
+/** Maximum width of all shortened pauses, relative to that of the runs. */
 const PAUSES = 0.3;
 const ONE_PAUSE = 0.03;
 
-/** The shortest span that can be looked at, in seconds. */
+/** The shortest span that can be shown, in seconds. */
 const CLOSEST = 1e-4;
 
 /**
- * An axis for what ran when.
+ * An axis of times.
  *
  * @param busy - When something ran, in any order.
  * @param shortens - Whether long pauses are shortened, so that a day with ten minutes of work
@@ -71,7 +71,7 @@ export function timeAxis(busy: readonly Span[], shortens: boolean): TimeAxis {
   }
 }
 
-/** Stretches in order of time; those that overlap are one. */
+/** Stretches in order of time, with overlapping ones merged. */
 function joined(spans: readonly Span[]): Span[] {
   const found: Span[] = [];
   for (const span of [...spans].sort((a, b) => a.from - b.from)) {
@@ -88,7 +88,7 @@ function joined(spans: readonly Span[]): Span[] {
 /** A scale from times to pixels that shows a span on a width. */
 export type ToPixels = (time: number) => number;
 
-/** From times to pixels, if a span is shown on a width. */
+/** Maps times to pixels when a span is shown on a width. */
 export function pixels(axis: TimeAxis, shown: Span, width: number): ToPixels {
   const from = axis.place(shown.from);
   const size = axis.place(shown.to) - from || CLOSEST;
@@ -101,7 +101,7 @@ export function timeAt(axis: TimeAxis, shown: Span, share: number): number {
   return axis.place.invert(from + share * (axis.place(shown.to) - from));
 }
 
-/** The span that is shown when one zooms in, by a factor above 1, or out, around a share of it. */
+/** The span after zooming in, by a factor above 1, or out, around a share of it. */
 export function zoomed(axis: TimeAxis, shown: Span, factor: number, share = 0.5): Span {
   const from = axis.place(shown.from);
   const size = axis.place(shown.to) - from;
@@ -109,14 +109,14 @@ export function zoomed(axis: TimeAxis, shown: Span, factor: number, share = 0.5)
   return within(axis, from + share * (size - next), next);
 }
 
-/** The span that is shown when one goes on by a share of it. */
+/** The span moved by a share of its length. */
 export function panned(axis: TimeAxis, shown: Span, share: number): Span {
   const from = axis.place(shown.from);
   const size = axis.place(shown.to) - from;
   return within(axis, from + share * size, size);
 }
 
-/** The span between two times, in whichever order, that is not too short to be looked at. */
+/** The span between two times, in any order, at least of the minimum length. */
 export function between(axis: TimeAxis, one: number, other: number): Span {
   const [from, to] = [
     axis.place(Math.min(one, other)),
@@ -125,7 +125,7 @@ export function between(axis: TimeAxis, one: number, other: number): Span {
   return within(axis, from, Math.max(to - from, CLOSEST));
 }
 
-/** A span that begins at a place and has a size, moved or cut so that it is on the axis. */
+/** A span given by position and size, moved or cut to lie on the axis. */
 function within(axis: TimeAxis, from: number, size: number): Span {
   const end = axis.place(axis.whole.to);
   const cut = Math.min(size, end);
@@ -133,7 +133,7 @@ function within(axis: TimeAxis, from: number, size: number): Span {
   return { from: axis.place.invert(begin), to: axis.place.invert(begin + cut) };
 }
 
-/** A time that the axis names. */
+/** A labelled time. */
 interface Tick {
   readonly time: number;
   readonly x: number;
@@ -181,7 +181,7 @@ export function ticks(axis: TimeAxis, shown: Span, width: number, apart = 74): T
   return found;
 }
 
-/** A time of day as text, as exact as the span that is shown needs. */
+/** A time of day as text, as exact as the shown span needs. */
 export function clock(time: number, size: number): string {
   const date = new Date(Math.round(time * 1000));
   const two = (value: number): string => String(value).padStart(2, '0');

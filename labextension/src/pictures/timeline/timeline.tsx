@@ -15,7 +15,7 @@ import { Spending } from '../spending/spending';
 import type { Span } from './timeAxis';
 import { timeAxis, zoomed } from './timeAxis';
 
-/** What ran when, and where the time went. */
+/** The timeline: which cells and traces ran when, and where the time went. */
 export function TimelinePicture(data: TimelineData): VNode {
   const { runs, functions, traces, retraces } = data;
   if (runs.size === 0 && traces.size === 0) {
@@ -39,7 +39,7 @@ export function TimelinePicture(data: TimelineData): VNode {
   );
 }
 
-/** The lanes along time, with the controls that choose what is shown of it. */
+/** The lanes along time, with the controls of the shown span. */
 function Course(data: TimelineData): VNode {
   const { runs, functions, traces, retraces } = data;
   const [shortens, setShortens] = useState(true);
@@ -51,7 +51,7 @@ function Course(data: TimelineData): VNode {
   }, [lanes, shortens]);
   const { whole } = axis;
   const shown = chosen ?? whole;
-  // What is shown whole stays whole while it grows.
+  // If the whole time is shown, it stays whole while it grows.
   const show = (span: Span): void => {
     const isWhole = span.from <= whole.from && span.to >= whole.to;
     setChosen(isWhole ? null : span);
@@ -112,7 +112,7 @@ function Course(data: TimelineData): VNode {
   );
 }
 
-/** What the colours mean, and the signs of the causes that occur. */
+/** The legend: the colours, and the signs of the causes that occur. */
 function Legend({ data }: { data: TimelineData }): VNode {
   const causes = useMemo(() => {
     const retraces = [...data.retraces.values()];

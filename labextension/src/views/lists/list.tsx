@@ -9,12 +9,12 @@ import { Section } from '../parts/section';
 import { seen } from '../parts/texts';
 import { valueOf } from '../tables/lines';
 
-/** What the kernel says of a row. */
+/** An item of a list. */
 interface Listed {
   id: string;
-  /** What stands beside its name. */
+  /** The text beside its name. */
   note?: string;
-  /** What it may be sorted by, each with its unit or noun. */
+  /** The values to sort by, each with its unit or noun. */
   measures?: readonly string[];
 }
 
@@ -23,17 +23,17 @@ interface ListProps<T> {
   items: readonly T[];
   /** Label of the field that filters them. */
   filter: string;
-  /** What the filter looks through. */
+  /** The text of an item that the filter searches. */
   textOf: (item: T) => string;
   /** The names of the measures. */
   orders?: readonly string[];
-  /** How many more there are, of which the kernel has sent no rows. */
+  /** Number of items that the kernel has not sent. */
   left?: number;
-  /** The row of an item; the note is the measure by which the list is sorted, if it is. */
+  /** Draws the row of an item; while the list is sorted, the note is the measure. */
   row: (item: T, note: string) => VNode;
 }
 
-/** Rows that are shown in steps, sorted as the user chooses, and filtered if they are many. */
+/** A list in steps, sorted as the user chooses; a long one has a filter. */
 export function List<T extends Listed>(props: ListProps<T>): VNode {
   const { items, filter, textOf, orders = [], left = 0, row } = props;
   const [name, setName] = useState('');
@@ -80,20 +80,20 @@ export function List<T extends Listed>(props: ListProps<T>): VNode {
 
 /** Properties of a row. */
 interface RowProps {
-  /** Its name; of a function also its parameters, and its cell if another has the name. */
+  /** Its name; for a function with its parameters, and its cell if the name is not unique. */
   title: string;
   /** The place of a cell. */
   place?: string;
-  /** What the last call was, of what can be called. */
+  /** The kind of the last call. */
   call?: Call;
   note: string;
-  /** Draws what is shown of it, which exists while the row is open. */
+  /** Draws the content, which exists only while the row is open. */
   children: () => ComponentChildren;
 }
 
 type Call = keyof ReturnType<typeof callLabels>;
 
-/** A name with what is known of it at a glance, and everything else when it is opened. */
+/** A row with a name, its last call and a note; it opens to show its details. */
 export function Row(props: RowProps): VNode {
   const { title, place, call, note, children } = props;
   const [, name = '', rest = ''] = /^([^(]*)(.*)$/s.exec(title) ?? [];

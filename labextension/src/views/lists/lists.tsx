@@ -4,14 +4,14 @@ import type { KernelState } from '../../feed/store';
 import { trans } from '../../words';
 import { OutlineDetails } from '../outlines/outlineView';
 import { List, Row } from './list';
-import { Question } from './question';
+import { RunCellLink } from './runCellLink';
 
 /** Properties of a list of a session. */
 interface ListProps {
   state: KernelState;
 }
 
-/** The functions that are no part of a cell in segments. */
+/** The functions that do not belong to cells in segments. */
 export function FunctionList({ state }: ListProps): VNode {
   const functions = useMemo(() => {
     const inCells = new Set([...state.cells.values()].flatMap(cell => cell.functions));
@@ -82,7 +82,7 @@ export function CellList({ state }: ListProps): VNode {
   );
 }
 
-/** The models that the notebook names, each with the tree of its parts. */
+/** The models that have a name in the notebook, each with the tree of its parts. */
 export function ModelList({ state }: ListProps): VNode {
   const models = useMemo(() => [...state.models.values()], [state.models]);
   return (
@@ -96,14 +96,14 @@ export function ModelList({ state }: ListProps): VNode {
             <>
               <OutlineDetails state={state} target={`model/${model.id}`} />
               {!!model.parameters && (
-                <Question
+                <RunCellLink
                   code={`nbfn.session().tabulate(${JSON.stringify(model.id)})`}
                   title={trans.__(
                     'Run a cell that shows how far each part has changed since the last look'
                   )}
                 >
                   {trans.__('what training has changed')}
-                </Question>
+                </RunCellLink>
               )}
             </>
           )}

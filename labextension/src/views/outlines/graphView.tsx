@@ -18,7 +18,7 @@ export function GraphView({ graph }: { graph: GraphRecord }): VNode {
   );
 }
 
-/** The picture of a graph; how much there is to see, as long as it is not drawn. */
+/** The picture of a graph; its number of operations until it is drawn. */
 export function GraphPicture({ graph }: { graph: GraphRecord }): VNode {
   const isLive = useContext(SurroundingsContext).presence === 'live';
   const data = useMemo(() => ({ graph, isLive }), [graph, isLive]);

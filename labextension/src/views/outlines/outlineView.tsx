@@ -12,33 +12,33 @@ interface OutlineProps {
   target: string;
 }
 
-/** What stands under a cell: what its function or its graphs are doing, and their outline. */
+/** The view under a cell: the running work of its function or graphs, and their outline. */
 export function OutlineView({ state, target }: OutlineProps): VNode {
   const page = useOutline(state, target);
   const functions = state.cells.get(target)?.functions ?? [target];
   const work = [...state.work.values()].filter(
     row => row.function && functions.includes(row.function)
   );
-  // While the first trace is made, there is nothing else to say.
+  // While the first trace is made, the outline has no content.
   const isBegun = work.length === 0 || page?.call !== 'idle';
   return (
     <>
       <WorkList work={work} />
       {page && isBegun && <PageView page={page} />}
-      {page === null && <Lost />}
+      {page === null && <Removed />}
     </>
   );
 }
 
-function Lost(): VNode {
+function Removed(): VNode {
   return <p class="nbfn-Empty">{trans.__('It is no longer in the kernel.')}</p>;
 }
 
-/** The outline of a function or a cell where its name stands above it already, as in a list. */
+/** The outline of a function or cell below its name, as in a list. */
 export function OutlineDetails({ state, target }: OutlineProps): VNode {
   const page = useOutline(state, target);
   if (page === null) {
-    return <Lost />;
+    return <Removed />;
   }
   return <>{page && <PageView page={page} isInside />}</>;
 }

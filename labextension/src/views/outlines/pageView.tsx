@@ -14,11 +14,11 @@ import { Picture } from './picture';
 interface PageProps {
   page: Page;
   graph?: GraphRecord | undefined;
-  /** Whether the title stands above it already. */
+  /** Whether the title is shown above it already. */
   isInside?: boolean;
 }
 
-/** An outline: a title, sentences, a picture, tables that fold, and its parts. */
+/** An outline: a title, sentences, a picture, collapsible tables, and its parts. */
 export function PageView({ page, graph, isInside = false }: PageProps): VNode {
   const { summary } = page;
   const details = hasMore(page) ? <PageBody page={page} isInside={isInside} /> : null;
@@ -47,10 +47,10 @@ function hasMore({ tables, groups }: Page): boolean {
   return tables.length + groups.length > 0;
 }
 
-/** What it is about, what its last call was, and what that took. */
+/** The title, the last call, and its facts. */
 function Heading({ page, isInside }: { page: Page; isInside: boolean }): VNode | null {
   const { call, status, summary, title, verdict } = page;
-  // Where nothing folds behind it, the summary is one of the facts.
+  // Without collapsible content, the summary is one of the facts.
   const isFact = summary && (isInside || !hasMore(page));
   const facts = [...(isFact ? [summary] : []), ...(page.facts ?? [])];
   if (isInside && !status && facts.length === 0) {
@@ -104,7 +104,7 @@ function Lines({ page }: { page: Page }): VNode {
   );
 }
 
-/** The tables and parts. A table has no title where the same, or the title of all, is above it. */
+/** The tables and parts; the first table has no title if the same text is above it. */
 function PageBody({ page, isInside }: { page: Page; isInside: boolean }): VNode {
   const { tables, groups, summary, title } = page;
   const [first, ...others] = tables;

@@ -3,10 +3,10 @@ import { createContext } from 'preact';
 import { useContext, useEffect, useRef, useState } from 'preact/hooks';
 import type { PictureData, PictureName, Pictures } from '../../pictures';
 
-/** How a host loads the bundle of the pictures. */
+/** Loads the bundle of the pictures. */
 export type LoadPictures = () => Promise<Pictures>;
 
-/** Loads the pictures; a host that has none shows the given text instead. */
+/** The host's function that loads the pictures; without one, the given text is shown. */
 export const PicturesContext = createContext<LoadPictures>(() =>
   Promise.reject(new Error('This host has no pictures.'))
 );
@@ -15,11 +15,11 @@ export const PicturesContext = createContext<LoadPictures>(() =>
 interface PictureProps<Name extends PictureName> {
   name: Name;
   data: PictureData[Name];
-  /** What is shown until the picture is there, and where it cannot be loaded. */
+  /** The content until the picture is loaded, or if it cannot be. */
   children?: ComponentChildren;
 }
 
-/** A picture, drawn by the bundle that is loaded for the first of them. */
+/** A picture, drawn by a bundle that is loaded with the first one. */
 export function Picture<Name extends PictureName>(props: PictureProps<Name>): VNode {
   const element = useRef<HTMLDivElement>(null);
   const load = useContext(PicturesContext);

@@ -1,7 +1,7 @@
 import type { VNode } from 'preact';
 import type { WorkRecord } from '../../protocol';
 
-/** What takes long, while it lasts: a bar and a sentence for each piece of work. */
+/** The running work: a progress bar and a sentence for each. */
 export function WorkList({ work }: { work: readonly WorkRecord[] }): VNode | null {
   if (work.length === 0) {
     return null;
@@ -18,7 +18,7 @@ export function WorkList({ work }: { work: readonly WorkRecord[] }): VNode | nul
   );
 }
 
-/** A bar that is full as far as is known, and moves where nothing is. */
+/** A progress bar; indeterminate if the progress is unknown. */
 function Bar({ row }: { row: WorkRecord }): VNode {
   const { done, total } = row;
   const extent =

@@ -1,33 +1,33 @@
-/** Name of the event that asks the host to put code into a new cell. */
+/** Name of the event that requests a new cell from the host. */
 export const INSERT_CELL = 'nbfn:insert-cell';
 
-/** Name of the event that asks the host to show a cell. */
+/** Name of the event that requests the host to show a cell. */
 export const REVEAL_CELL = 'nbfn:reveal-cell';
 
-/** What an `nbfn:insert-cell` event asks for. */
+/** The detail of an `nbfn:insert-cell` event. */
 export interface InsertCell {
   code: string;
   /** Whether to run the new cell at once. */
   run?: boolean;
-  /** Id of the cell that the new one should follow; without it the host chooses. */
+  /** Id of the cell to insert below; by default the host chooses. */
   cellId?: string;
 }
 
-/** What an `nbfn:reveal-cell` event asks for: a cell, or a file beside the notebook. */
+/** The detail of an `nbfn:reveal-cell` event: a cell, or a file relative to the notebook. */
 export interface RevealCell {
   cellId?: string;
   /** Path of the file, relative to the folder of the notebook. */
   path?: string;
-  /** The line that is meant, from 1. */
+  /** The line, from 1. */
   line?: number;
 }
 
-/** Asks the host to insert a cell; answers whether a host did. */
+/** Requests the host to insert a cell; returns whether it did. */
 export function insertCell(from: Element, detail: InsertCell): boolean {
   return ask(from, INSERT_CELL, detail);
 }
 
-/** Asks the host to show a cell or a file; answers whether a host did. */
+/** Requests the host to show a cell or a file; returns whether it did. */
 export function revealCell(from: Element, detail: RevealCell): boolean {
   return ask(from, REVEAL_CELL, detail);
 }

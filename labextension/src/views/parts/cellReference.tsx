@@ -21,7 +21,7 @@ export function cellText(cell: Cell): string {
   return parts.join(', ');
 }
 
-/** Asks the host to show a place in user code; returns whether it did. */
+/** Requests the host to show a place in user code; returns whether it did. */
 export function revealPlace(from: Element, cell: Cell): boolean {
   const { id: cellId, path, line } = cell;
   const place = cellId ? { cellId } : path ? { path } : null;
@@ -31,11 +31,11 @@ export function revealPlace(from: Element, cell: Cell): boolean {
 /** Properties of a reference to a place. */
 interface PlaceProps {
   cell: Cell | null | undefined;
-  /** What to call it, where the kernel says so. */
+  /** The text for it, if the kernel has sent one. */
   text?: string;
 }
 
-/** A reference to a place in user code; a button where the host can go there. */
+/** A reference to a place in user code; a button if the host can show it. */
 export function CellReference({ cell, ...own }: PlaceProps): VNode | null {
   const { hasCells } = useContext(SurroundingsContext);
   const text = own.text ?? (cell ? cellText(cell) : '');

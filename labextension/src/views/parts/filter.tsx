@@ -3,10 +3,10 @@ import { useMemo, useState } from 'preact/hooks';
 import { trans } from '../../words';
 import { integer } from './format';
 
-/** Below this many rows, looking is quicker than typing. */
-const WORTH_FILTERING = 15;
+/** Number of rows above which a list has a filter. */
+const MIN_FILTERED = 15;
 
-/** A list with the field that filters it. */
+/** A filtered list with its filter field. */
 interface Filtered<T> {
   items: readonly T[];
   /** The field, or null if the list is short. */
@@ -30,7 +30,7 @@ export function useFilter<T>(
         });
   }, [items, query]);
   const field =
-    items.length > WORTH_FILTERING || query ? (
+    items.length > MIN_FILTERED || query ? (
       <div class="nbfn-Filter">
         <input
           type="search"

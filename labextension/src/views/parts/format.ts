@@ -60,12 +60,12 @@ export function size(bytes: number): string {
   return `${digits} ${units[unit]}`;
 }
 
-/** A share in whole percents; one above zero is never 0. */
+/** A share in whole percents; a nonzero share is never rounded to 0 %. */
 export function percent(share: number): string {
   return share > 0 && share < 0.005 ? '< 1 %' : `${integer(Math.round(share * 100))} %`;
 }
 
-/** A device without the parts that are the same for all of a notebook, such as "GPU:0". */
+/** The short name of a local device, such as "GPU:0". */
 export function device(name: string): string {
   const local = /^(?:\/job:localhost\/replica:0\/task:0)?\/(?:device:)?(\w+:\d+)$/.exec(
     name

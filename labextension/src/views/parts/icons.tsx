@@ -2,10 +2,10 @@ import type { VNode } from 'preact';
 import type { Phrase } from '../../protocol';
 import { trans } from '../../words';
 
-/** What came of a check. */
+/** The result of a check. */
 type Verdict = NonNullable<Phrase['verdict']>;
 
-/** What an icon can show. */
+/** The names of the icons. */
 type IconName = 'hit' | 'trace' | 'retrace' | 'idle' | 'insert' | 'run' | Verdict;
 
 const PATHS: Record<IconName, string> = {
@@ -25,7 +25,7 @@ const PATHS: Record<IconName, string> = {
     'M2 2h12v4H2zm1.5 1.5v1h9v-1zM7.25 8h1.5v2.25H11v1.5H8.75V14h-1.5v-2.25H5v-1.5h2.25z'
 };
 
-/** An icon; without a label it is decorative: the words beside it say the same. */
+/** An icon; without a label it is decorative, because the text beside it has the same meaning. */
 export function Icon({ name, label }: { name: IconName; label?: string }): VNode {
   return (
     <svg
@@ -48,7 +48,7 @@ const verdicts = (): Record<Verdict, string> => ({
   unverified: trans.__('not verified')
 });
 
-/** The icon of what came of a check; nothing where there was none. */
+/** The icon of a check's result; nothing without a result. */
 export function VerdictIcon({
   verdict
 }: {

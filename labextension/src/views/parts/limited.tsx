@@ -8,11 +8,11 @@ interface LimitedProps<T> {
   items: readonly T[];
   /** Rows shown at first, and added by each press of the button. */
   step: number;
-  /** Draws the rows that are to be seen. */
+  /** Draws the visible rows. */
   children: (visible: readonly T[]) => ComponentChildren;
 }
 
-/** Shows the first rows, and a button for more: a list never costs more than what is seen. */
+/** Shows the first rows, and a button for more, so that only visible rows are drawn. */
 export function Limited<T>({ items, step, children }: LimitedProps<T>): VNode {
   const [limit, setLimit] = useState(step);
   const rest = items.length - limit;

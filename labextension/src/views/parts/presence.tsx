@@ -5,34 +5,34 @@ import type { KernelState, Presence } from '../../feed/store';
 import type { Page } from '../../protocol';
 import { trans } from '../../words';
 
-/** What a view has around it. */
+/** The environment of a view. */
 interface Surroundings {
-  /** Whether the kernel behind the view is there; without it, nothing that acts is offered. */
+  /** Whether the view's kernel is alive; without it, no actions are offered. */
   presence: Presence;
-  /** Whether the host can go to cells and insert some. */
+  /** Whether the host can show and insert cells. */
   hasCells: boolean;
-  /** Has an outline sent, now and when it changes, until the returned function is called. */
-  look: (target: string) => () => void;
+  /** Requests an outline, now and after changes, until the returned function is called. */
+  requestOutline: (target: string) => () => void;
 }
 
 /** The surroundings of a view, given by its host. */
 export const SurroundingsContext = createContext<Surroundings>({
   presence: 'live',
   hasCells: true,
-  look: () => () => undefined
+  requestOutline: () => () => undefined
 });
 
-/** The outline of a function or a cell, live while it is shown; undefined until it has come. */
+/** The outline of a function or cell, updated while it is shown; undefined until it arrives. */
 export function useOutline(
   state: KernelState,
   target: string
 ): Page | null | undefined {
-  const { look } = useContext(SurroundingsContext);
-  useEffect(() => look(target), [look, target]);
+  const { requestOutline } = useContext(SurroundingsContext);
+  useEffect(() => requestOutline(target), [requestOutline, target]);
   return state.pages.get(target);
 }
 
-/** What stands above a view whose kernel is not there any more. */
-export function Gone(): VNode {
+/** The note above a view whose kernel has ended. */
+export function KernelEnded(): VNode {
   return <p class="nbfn-Gone">{trans.__('Last state; its kernel is gone.')}</p>;
 }

@@ -17,10 +17,9 @@ interface RemedyButtonProps {
 type Outcome = 'none' | 'copied' | 'shown';
 
 /**
- * A remedy as a button that puts its code into a new cell; plain text if it has no code, or if
- * no kernel is there for which the code was written.
+ * A remedy as a button that inserts its code as a new cell; plain text without code or kernel.
  *
- * Where no host inserts cells the code is copied, and where it cannot be copied it is shown.
+ * If the host does not insert cells, the code is copied; if it cannot be copied, it is shown.
  */
 export function RemedyButton({ remedy, cellId }: RemedyButtonProps): VNode {
   const [outcome, setOutcome] = useState<Outcome>('none');

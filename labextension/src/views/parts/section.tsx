@@ -4,18 +4,18 @@ import { useState } from 'preact/hooks';
 /** Properties of a section. */
 export interface SectionProps {
   title: ComponentChildren;
-  /** What stands at the end of the title's line. */
+  /** The text at the end of the title's line. */
   note?: ComponentChildren;
-  /** What that means, where it is not plain. */
+  /** Explains the note, on hover. */
   hint?: string | undefined;
-  /** Whether it is open at first. */
+  /** Whether it is open by default. */
   open?: boolean;
   class: string;
   /** Draws the content, which exists only while the section is open. */
   children: () => ComponentChildren;
 }
 
-/** A part that can be closed, and costs nothing while it is. */
+/** A collapsible part, whose content is drawn only while it is open. */
 export function Section(props: SectionProps): VNode {
   const [open, setOpen] = useState(props.open ?? false);
   return (

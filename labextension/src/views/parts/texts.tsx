@@ -2,7 +2,7 @@ import type { ComponentChildren, VNode } from 'preact';
 import { useState } from 'preact/hooks';
 import { trans } from '../../words';
 
-/** One fact; the space keeps words apart where styles do not. */
+/** One fact; the space separates it from the next without styles. */
 export function Fact({ children }: { children: ComponentChildren }): VNode {
   return <span class="nbfn-Fact">{children} </span>;
 }
@@ -16,11 +16,11 @@ export function Spoken({ text }: { text: string }): VNode {
   );
 }
 
-// Controls of direction, which make text look as what it is not, and others that nothing shows;
-// not the joiners, without which words of some languages and some emoji fall apart.
+// Control characters: those of direction, which can disguise text, and other invisible ones; not
+// the joiners, which some languages and emoji need.
 const HIDDEN = /(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}]/gu;
 
-/** User text with each control character shown as its code. */
+/** User text with each control character replaced by its code. */
 export function seen(text: string): string {
   return text.replace(HIDDEN, character => {
     const code = character.codePointAt(0) ?? 0;
@@ -28,10 +28,10 @@ export function seen(text: string): string {
   });
 }
 
-/** More characters than this take more than three lines of a narrow panel. */
+/** Number of characters that fit into three lines of a narrow panel. */
 const LONG = 110;
 
-/** A sentence, of which a narrow panel shows three lines until the rest is asked for. */
+/** A sentence, cut after three lines in a narrow panel, with a button for the rest. */
 export function LongSentence({ text }: { text: string }): VNode {
   const [isWhole, setWhole] = useState(false);
   if (text.length <= LONG) {

@@ -6,7 +6,7 @@ import { VerdictIcon } from './icons';
 import { RemedyButton } from './remedyButton';
 import { LongSentence, Sentence } from './texts';
 
-/** Words; those that lead to code are a remedy, and those that lead to a place a link. */
+/** Text: a remedy button if it has code, a link if it has a place. */
 export function Words({ words }: { words: string | Phrase }): VNode {
   if (typeof words === 'string') {
     return <LongSentence text={words} />;
@@ -38,7 +38,7 @@ export function textOf(words: string | Phrase): string {
   return typeof words === 'string' ? words : words.text;
 }
 
-/** A link to a page of the documentation, in a tab of its own; nothing if it is no page. */
+/** A link to a page of the documentation, in a new tab; nothing if the address is not https. */
 function PageLink({ page }: { page: string }): VNode | null {
   const title = trans.__('How this comes about');
   return page.startsWith('https:') ? (

@@ -5,7 +5,7 @@ import { Limited } from '../parts/limited';
 import { seen } from '../parts/texts';
 import { textOf } from '../parts/words';
 
-/** A cell's text, with what is graph and what is Python and why beside it. */
+/** A cell's text, with whether each line is graph or Python, and why. */
 export function Code({ table }: { table: PageTable }): VNode {
   return (
     <Limited items={table.rows} step={100}>

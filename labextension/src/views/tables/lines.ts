@@ -1,31 +1,31 @@
 import type { PageTable, Phrase } from '../../protocol';
 import { textOf } from '../parts/words';
 
-/** What stands in a cell of a table. */
+/** The content of a cell of a table. */
 export type Cell = string | Phrase;
 
 /** A row of a table, and where it is in a tree. */
 export interface Line {
   cells: readonly Cell[];
   depth: number;
-  /** The names of the parts around it and its own. */
+  /** Its name, preceded by those of the parts that contain it. */
   path: string;
   /** Whether the next row is inside it. */
   isPart: boolean;
-  /** Whether it is closed at first. */
+  /** Whether it is closed by default. */
   isClosed: boolean;
 }
 
 /** A column of a table. */
 export interface Column {
   name: string;
-  /** Its place in the rows. */
+  /** Its index in the rows. */
   number: number;
-  /** Whether all that it holds are numbers. */
+  /** Whether it contains only numbers. */
   isNumber: boolean;
-  /** Whether a narrow view leaves it out at first. */
+  /** Whether a narrow view omits it by default. */
   isDetail: boolean;
-  /** How large a number is beside the largest. */
+  /** The size of a number relative to the largest. */
   shareOf: (cell: Cell) => number;
 }
 
@@ -35,14 +35,14 @@ export interface Order {
   isDown: boolean;
 }
 
-/** Up to this many rows, all parts of a tree are open at first. */
-const OPEN_BELOW = 40;
+/** Maximum number of rows of a tree whose parts are all open by default. */
+const MAX_ALL_OPEN = 40;
 
-/** What reads as a number with its unit, or as none. */
+/** Matches a number, with or without its unit. */
 const NUMBER =
   /^(?:< )?-?[\d.,]+(?:e-?\d+)?(?: ?(?:%|(?:[kMGT]?B|[mµ]?s|min|h)\b).*)?$/;
 
-/** A number with its unit or noun, and of a long time what is less than its first unit. */
+/** Matches a number with its unit or noun; for a duration, also its second part. */
 const VALUE = /^(?:< )?(-?[\d.,]+(?:e-?\d+)?)(?: ?([%\p{L}]+))?(?: (\d+) (min|s)$)?/u;
 
 const UNITS: Record<string, number> = {
@@ -60,7 +60,7 @@ const UNITS: Record<string, number> = {
 export function linesOf({ rows, depths = [], closed = [] }: PageTable): Line[] {
   const path: string[] = [];
   const closedOnes = new Set(closed);
-  const isLarge = rows.length > OPEN_BELOW;
+  const isLarge = rows.length > MAX_ALL_OPEN;
   return rows.map((cells, number) => {
     const depth = depths[number] ?? 0;
     path.length = depth;
@@ -71,7 +71,7 @@ export function linesOf({ rows, depths = [], closed = [] }: PageTable): Line[] {
   });
 }
 
-/** The columns of a table in which there is something. */
+/** The columns of a table that are not empty. */
 export function columnsOf({ header, kind, rows, details = [] }: PageTable): Column[] {
   return header.flatMap((name, number) => {
     const texts = rows.map(row => textOf(row[number] ?? '')).filter(Boolean);
@@ -89,7 +89,7 @@ export function columnsOf({ header, kind, rows, details = [] }: PageTable): Colu
   });
 }
 
-/** The rows of a tree that are in no closed part. */
+/** The rows of a tree outside closed parts. */
 export function visibleOf(
   lines: readonly Line[],
   isOpen: (line: Line) => boolean
@@ -118,7 +118,7 @@ export function sortedBy(lines: readonly Line[], order: Order | null): readonly 
   return [...lines].sort((a, b) => (isDown ? compare(b, a) : compare(a, b)));
 }
 
-/** A number in its base unit, as of "1 min 5 s" or "12 calls"; nothing is least. */
+/** The number in a text such as "1 min 5 s" or "12 calls", in its base unit; -1 without a number. */
 export function valueOf(text: string): number {
   const [, digits, unit = '', more = '0', smaller = ''] = VALUE.exec(text) ?? [];
   const value = (number: string, of: string): number =>

@@ -10,21 +10,21 @@ import { textOf, Words } from '../parts/words';
 import type { Cell, Column, Line, Order } from './lines';
 import { columnsOf, linesOf, sortedBy, visibleOf } from './lines';
 
-/** More characters than this are a sentence, which needs room. */
+/** Number of characters above which a text is a sentence, which needs a wide column. */
 const PROSE = 30;
 
-/** A word that takes much of a line, as the names of operations. */
+/** Matches a long word, such as the name of an operation. */
 const LONG = /\S{30}/;
 
-/** What begins so is no name, but a number of something, such as some lines. */
+/** Matches a text that is a count, such as of lines, and not a name. */
 const NUMBERED = /^\d/;
 
-/** How far a row is moved to the right for each part above it, in em. */
+/** Indentation of a row for each part that contains it, in em. */
 const INDENT = 1.1;
 
 /**
- * The rows of a table, which can be sorted by each column, and filtered if they are many. Those of
- * a tree open and close; while it is sorted or filtered, they are a list with their whole paths.
+ * The rows of a table, which can be sorted by each column; a long table has a filter. The parts of
+ * a tree open and close; while it is sorted or filtered, it is a flat list with whole paths.
  */
 export function Rows({ table }: { table: PageTable }): VNode {
   const { kind, newest, rows, title, total } = table;
@@ -131,7 +131,7 @@ export function Rows({ table }: { table: PageTable }): VNode {
     return order?.column.number === number;
   }
 
-  /** The first press has the largest number first, or the first name; the third undoes it. */
+  /** The first click sorts by the largest number or the first name, the third removes the order. */
   function sortBy(column: Column): () => void {
     const first = column.isNumber;
     return () => {
@@ -146,7 +146,7 @@ export function Rows({ table }: { table: PageTable }): VNode {
   }
 }
 
-/** A row; a narrow view shows its details when they are asked for. */
+/** A row; a narrow view shows its details after a click. */
 function Row(props: {
   indent: string | undefined;
   hasDetails: boolean;
@@ -207,7 +207,7 @@ function Head(props: {
   );
 }
 
-/** What a row of a tree is called, which opens and closes it if it has parts. */
+/** The name of a tree's row; a button that opens and closes it if it has parts. */
 function Name(props: {
   line: Line;
   isFlat: boolean;
@@ -239,7 +239,7 @@ function indentOf({ depth }: Line, isFlat: boolean): string {
   return `${isFlat ? 0 : depth * INDENT}em`;
 }
 
-/** A number with a bar behind it that says how large it is beside the others. */
+/** A number with a bar that shows its size relative to the others. */
 function Bar(props: { share: number; children: ComponentChildren }): VNode {
   const width = `${Math.min(100, props.share * 100).toFixed(1)}%`;
   return (
@@ -272,7 +272,7 @@ function TableCell(props: {
   );
 }
 
-/** The last two columns are what was, and what is; an empty one has nothing to mark. */
+/** The class of the last two columns, before and after, if they differ and are not empty. */
 function sideOf({ cells }: Line, number: number): string | undefined {
   const [before, after] = cells.slice(-2);
   if (cells[number] === '' || before === after) {

@@ -6,7 +6,7 @@ import { Sentence } from '../parts/texts';
 import { Code } from './code';
 import { Rows } from './table';
 
-/** Tables below each other, each of which folds. */
+/** Tables below each other, each collapsible. */
 export function Tables({ tables }: { tables: readonly PageTable[] }): VNode {
   return (
     <>
@@ -15,7 +15,7 @@ export function Tables({ tables }: { tables: readonly PageTable[] }): VNode {
           key={key}
           class="nbfn-PageTable"
           title={<Sentence text={table.title} />}
-          // The rows of a tree are parts, too, and nobody counts these.
+          // The rows of a tree include its parts, so their number means nothing.
           note={table.kind === 'tree' ? undefined : integer(table.total)}
           open={table.open}
         >
@@ -26,12 +26,12 @@ export function Tables({ tables }: { tables: readonly PageTable[] }): VNode {
   );
 }
 
-/** A table as its kind is drawn. */
+/** Draws a table according to its kind. */
 export function Drawn({ table }: { table: PageTable }): VNode {
   return table.kind === 'code' ? <Code table={table} /> : <Rows table={table} />;
 }
 
-/** Parts by their titles, so that what is open stays open when another comes before it. */
+/** Keys parts by their titles, so that open ones stay open when another is added before them. */
 export function keyed<T extends { title: string }>(
   parts: readonly T[]
 ): readonly [string, T][] {

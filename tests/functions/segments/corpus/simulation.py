@@ -60,7 +60,7 @@ STORIES = [
         """,
     ),
     Story(
-        "the game of life",
+        "the game of internal",
         """
         board = tf.constant([[0, 0, 0, 0, 0], [0, 0, 1, 0, 0], [0, 0, 1, 0, 0], [0, 0, 1, 0, 0],
                              [0, 0, 0, 0, 0]])

@@ -27,7 +27,7 @@ interface CanvasProps {
 
 let numbers = 0;
 
-/** The boxes and lines, which can be moved, pressed and reached with the keyboard. */
+/** The boxes and lines, with pointer and keyboard interaction. */
 export function Canvas(props: CanvasProps): VNode {
   const { picture, panZoom, selected, found, carved } = props;
   const arrow = useMemo(() => `nbfn-arrow-${(numbers += 1)}`, []);
@@ -35,7 +35,7 @@ export function Canvas(props: CanvasProps): VNode {
   const nodeAt = (target: EventTarget | null): string | null =>
     (target as Element | null)?.closest('[data-node]')?.getAttribute('data-node') ??
     null;
-  // The page's shortcuts would take the arrows; those with ctrl stay the page's.
+  // Arrow keys are kept from the page's shortcuts, except with ctrl.
   const suppress = (event: TargetedKeyboardEvent<SVGSVGElement>): void => {
     const { ctrlKey, metaKey } = event;
     const isOwn = !ctrlKey && !metaKey;

@@ -1,10 +1,10 @@
 import type { Font, Measure } from '../model/sizes';
 import { FONTS } from '../model/sizes';
 
-/** Of a page that cannot measure: about so wide is a letter, in parts of its height. */
+/** Approximate width of a letter relative to its height, where text cannot be measured. */
 const LETTER = 0.58;
 
-/** Measures texts in the fonts that an element has. */
+/** Measures texts in the fonts of an element. */
 export function measureIn(element: Element): Measure {
   const family = getComputedStyle(element).fontFamily || 'sans-serif';
   const context = document.createElement('canvas').getContext('2d');

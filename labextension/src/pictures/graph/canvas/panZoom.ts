@@ -4,19 +4,19 @@ import type { Point, Size } from '../model/container';
 import type { View } from './view';
 import { zoomed } from './view';
 
-/** Farther away than this, what stands beside the lines could not be read. */
+/** The scale below which labels of lines are unreadable. */
 const NEAR = 0.6;
 
-/** Pixels that a press may move before it is a drag. */
+/** Pixels that the pointer may move before a press becomes a drag. */
 const STILL = 4;
 
 /** Moves and scales a picture, by hand and by code. */
 export interface PanZoom {
   screen: RefObject<SVGSVGElement | null>;
   content: RefObject<SVGGElement | null>;
-  /** What is seen now. */
+  /** The current view. */
   view: () => View;
-  /** The size of what it is seen through. */
+  /** The size of the viewport. */
   size: () => Size;
   show: (view: View) => void;
 }
@@ -24,15 +24,15 @@ export interface PanZoom {
 /** Pictures that are moved and scaled together. */
 export type Linked = Set<PanZoom>;
 
-/** Moves and scales all that are linked. */
+/** Moves and scales all linked pictures. */
 export function change(linked: Linked, by: (view: View, size: Size) => View): void {
   linked.forEach(each => each.show(by(each.view(), each.size())));
 }
 
 /**
- * Lets the user drag, pinch, and turn the wheel with ctrl; a wheel alone scrolls the page.
+ * Handles drags, pinches, and the wheel with ctrl; a wheel alone scrolls the page.
  *
- * @param linked - The pictures that follow, to which this one is added while it is drawn.
+ * @param linked - The linked pictures, to which this one is added while it is drawn.
  */
 export function usePanZoom(linked: Linked): PanZoom {
   const screen = useRef<SVGSVGElement>(null);
@@ -44,11 +44,11 @@ export function usePanZoom(linked: Linked): PanZoom {
       content,
       view: () => state.current,
       size: () => {
-        // What is hidden has no size yet.
+        // A hidden element has no size yet.
         const { clientWidth = 0, clientHeight = 0 } = screen.current ?? {};
         return { width: clientWidth || 600, height: clientHeight || 400 };
       },
-      // Without preact: while one drags, nothing but this changes.
+      // Set directly, without preact, because only this changes during a drag.
       show: view => {
         state.current = view;
         screen.current?.toggleAttribute('data-far', view.scale < NEAR);
@@ -111,7 +111,7 @@ function listen({ screen }: PanZoom, linked: Linked): () => void {
       return;
     }
     isDragged = true;
-    // Not before: a captured press would be no click on what is under it.
+    // Captured only now, because a captured press causes no click on the element below.
     element.setPointerCapture(event.pointerId);
     const other = [...fingers].find(([id]) => id !== event.pointerId)?.[1];
     fingers.set(event.pointerId, now);

@@ -5,26 +5,26 @@ import type { Box, Line } from '../model/layout';
 import type { Mark } from '../model/operations';
 import type { Node } from '../model/node';
 
-/** The sign of each mark, which is more than its colour. */
+/** The sign of each mark, in addition to its colour. */
 export const SIGNS: Readonly<Record<Mark, string>> = {
   removed: '−',
   added: '+',
   changed: '≠'
 };
 
-/** How a box looks beside its place. */
+/** The appearance of a box. */
 export interface BoxLook {
-  /** Numbers of colours and how much of it has each. */
+  /** The numbers of its colours, and their shares. */
   colours: readonly (readonly [number, number])[];
-  /** Whether the colour is a step of a scale, and that of the whole box. */
+  /** Whether the colour is a step of a scale, for the whole box. */
   isHeat: boolean;
   isSelected: boolean;
   isFound: boolean;
-  /** Whether it is an end of what is to be carved. */
+  /** Whether it is an end of the part to carve. */
   carved: 'input' | 'output' | null;
 }
 
-/** A box with its words. */
+/** A box with its text. */
 export function BoxShape({ box, look }: { box: Box; look: BoxLook }): VNode {
   const { node, x, y, width, height, isOpen, face } = box;
   const { operation } = node;
@@ -122,7 +122,7 @@ function Notes({ notes, middle }: { notes: readonly string[]; middle: number }):
   );
 }
 
-/** What opens and closes a box, with room around it for a finger. */
+/** The button that opens and closes a box, with a margin for touch. */
 function Opener({ isOpen, at }: { isOpen: boolean; at: number }): VNode {
   return (
     <g class="nbfn-Graph-opener" data-opener transform={`translate(${at} 13)`}>
@@ -132,7 +132,7 @@ function Opener({ isOpen, at }: { isOpen: boolean; at: number }): VNode {
   );
 }
 
-/** How much of a closed box has each colour. */
+/** The share of each colour in a closed box. */
 function Shares(props: {
   colours: BoxLook['colours'];
   width: number;
@@ -160,7 +160,7 @@ function Shares(props: {
   );
 }
 
-/** What differs in it: of an operation a sign, else how many have each. */
+/** The differences in a box: a sign for an operation, else the number of each. */
 function Marks({ node, width }: { node: Node; width: number }): VNode | null {
   const texts = [...node.marks].map(([mark, many]) => ({
     mark,
@@ -211,7 +211,7 @@ export function LineShape(props: {
   );
 }
 
-/** A smooth way through points from top to bottom. */
+/** A smooth path through points from top to bottom. */
 function curve(points: readonly Point[]): string {
   const [first, ...rest] = points;
   if (!first) {

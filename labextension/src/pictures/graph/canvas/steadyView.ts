@@ -5,35 +5,35 @@ import type { View } from './view';
 import { around, centred, fitted, inSight } from './view';
 import type { PanZoom } from './panZoom';
 
-/** Pixels between which the picture is as high as it needs. */
+/** Minimum and maximum height of the picture in pixels. */
 export const [LOW, HIGH] = [180, 560];
 
-/** After a move all is shown as long as words can just be read; at first, if they are easily read. */
+/** Minimum scales at which everything is shown: after a move, and at first. */
 const [READABLE, LEGIBLE] = [0.6, 0.75];
 
-/** Where one looks closely. */
+/** The scale for close views. */
 const NEAR = 0.8;
 
 /**
- * What is to be seen next: a box where it is now, a box in the middle, or all. Of several boxes it
- * is the first that is drawn.
+ * The next view: a box at its current position, a box in the centre, or everything. Of several
+ * boxes, the first drawn one counts.
  */
 export type Move = { to: 'same' | 'middle'; ids: readonly string[] } | { to: 'all' };
 
-/** Properties of what a picture is seen through. */
+/** Properties of a viewport. */
 interface SteadyViewProps {
   panZoom: PanZoom;
   picture: Picture;
-  /** How large the largest is of the pictures that are seen alike. */
+  /** The size of the largest of the linked pictures. */
   extent: Size;
-  /** What differs first, of two graphs: it is what one wants to read. */
+  /** The first difference of two graphs, which is shown first. */
   difference: Box | undefined;
   /** Receives the height that the picture should have. */
   onHeight: (needed: number) => void;
 }
 
 /**
- * Keeps in sight what the user looks at while the picture changes around it.
+ * Keeps the content that the user looks at in view while the picture changes around it.
  *
  * @returns A function that sets what is in view after the next drawing.
  */
@@ -43,7 +43,7 @@ export function useSteadyView(props: SteadyViewProps): (move: Move) => void {
   const pending = useRef<Move | null>(null);
   const before = useRef<Picture | null>(null);
   const lastSize = useRef<Size | null>(null);
-  // As long as the user has not moved it, the picture fits itself to the room that there is.
+  // Until the user moves it, the picture is fitted to the viewport.
   const lastFit = useRef<View | null>(null);
   const isWhole = useRef(false);
   useLayoutEffect(() => {
@@ -75,7 +75,7 @@ export function useSteadyView(props: SteadyViewProps): (move: Move) => void {
       lastFit.current = first ? around(first, LEGIBLE, extent, size) : all;
       panZoom.show(lastFit.current);
     } else if (!move && size.width !== lastWidth) {
-      // What was in the middle stays there.
+      // The content in the centre stays there.
       panZoom.show({ ...view, x: view.x + (size.width - lastWidth) / 2 });
     } else if (move) {
       const id = move.ids.find(one => boxOf(picture, one)) ?? '';
@@ -83,7 +83,7 @@ export function useSteadyView(props: SteadyViewProps): (move: Move) => void {
       if (move.to === 'middle' && is) {
         panZoom.show(centred(view, is, size));
       } else if (is?.isOpen && view.scale < READABLE) {
-        // Who opens a box wants to see what is in it.
+        // A box that was opened is shown with its contents.
         const middle = (is.x + is.width / 2) * NEAR;
         panZoom.show({ scale: NEAR, x: size.width / 2 - middle, y: 20 - is.y * NEAR });
       } else if (was && is) {
@@ -112,7 +112,7 @@ export function useSteadyView(props: SteadyViewProps): (move: Move) => void {
   };
 }
 
-/** Where a graph is read first: its highest argument, or else its highest box. */
+/** The box shown first: the topmost argument, or else the topmost box. */
 function beginningOf({ boxes }: Picture): Box | undefined {
   const inputs = boxes.filter(({ node }) => node.operation?.role === 'input');
   const [first, ...others] = inputs.length > 0 ? inputs : boxes;

@@ -1,6 +1,6 @@
 import type { Size } from '../model/container';
 
-/** What a drawing takes over from the page's style. */
+/** The style properties that are copied into a saved drawing. */
 const STYLES = [
   'fill',
   'stroke',
@@ -15,7 +15,7 @@ const STYLES = [
   'opacity'
 ];
 
-/** A picture as the text of a file that looks alike without the page and its style. */
+/** A picture as the text of an SVG file that does not depend on the page's styles. */
 export function standalone(screen: SVGSVGElement, content: Size): string {
   const copy = screen.cloneNode(true) as SVGSVGElement;
   const [originals, copies] = [screen, copy].map(root => [
@@ -56,18 +56,18 @@ export function standalone(screen: SVGSVGElement, content: Size): string {
   return new XMLSerializer().serializeToString(copy);
 }
 
-/** Hands a text to the user as a file. */
+/** Downloads a text as a file. */
 export function download(name: string, text: string): void {
   const url = URL.createObjectURL(new Blob([text], { type: 'image/svg+xml' }));
   const link = document.createElement('a');
   link.href = url;
   link.download = name;
   link.click();
-  // Not at once: a browser may begin to read it only later.
+  // Later, because a browser may begin to read it after a while.
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-/** A colour as all programs read it; browsers write mixed ones in words that few know. */
+/** A colour in a common notation; browsers write mixed ones in one that few programs know. */
 export function plain(value: string): string {
   return value.replace(
     /color\(srgb ([\d.e-]+) ([\d.e-]+) ([\d.e-]+)(?: \/ ([\d.e-]+))?\)/g,

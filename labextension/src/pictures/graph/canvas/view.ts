@@ -1,23 +1,23 @@
 import type { Point, Size } from '../model/container';
 
-/** What is seen: the content times `scale`, moved by `x` and `y` pixels. */
+/** The transform of the content: scaled by `scale`, then moved by `x` and `y` pixels. */
 export interface View extends Point {
   scale: number;
 }
 
 const [LEAST, MOST] = [0.05, 3];
 
-/** Pixels that are kept free around what is brought in sight. */
+/** Margin in pixels around content that is scrolled into view. */
 const MARGIN = 8;
 
-/** The view with a point of the screen kept while the scale changes by a factor. */
+/** The view scaled by a factor around a fixed point of the screen. */
 export function zoomed(view: View, factor: number, at: Point): View {
   const scale = Math.min(MOST, Math.max(LEAST, view.scale * factor));
   const by = scale / view.scale;
   return { scale, x: at.x - (at.x - view.x) * by, y: at.y - (at.y - view.y) * by };
 }
 
-/** The view in which content is seen whole, in the middle, and never larger than it is. */
+/** The view that shows the whole content, centred, at most in its natural size. */
 export function fitted(content: Size, screen: Size): View {
   const scale = Math.min(
     1,
@@ -33,7 +33,7 @@ export function fitted(content: Size, screen: Size): View {
   };
 }
 
-/** The view in which a rectangle is in the middle, at least so large that it can be read. */
+/** The view centred on a rectangle, large enough to be readable. */
 export function centred(view: View, target: Point & Size, screen: Size): View {
   const room = Math.min(
     screen.width / (target.width + 80),
@@ -47,7 +47,7 @@ export function centred(view: View, target: Point & Size, screen: Size): View {
   };
 }
 
-/** The view at a scale with a rectangle as near to the middle as the borders of the content allow. */
+/** The view at a scale with a rectangle as near to the centre as the content's borders allow. */
 export function around(
   target: Point & Size,
   scale: number,
@@ -66,7 +66,7 @@ export function around(
   };
 }
 
-/** The view moved by as little as brings a rectangle in sight; the beginning of one too large. */
+/** The view moved as little as needed to show a rectangle, or the beginning of one too large. */
 export function inSight(view: View, target: Point & Size, screen: Size): View {
   const moved = (from: number, start: number, length: number, room: number): number => {
     const at = from + start * view.scale;

@@ -6,13 +6,13 @@ export interface End {
   result: number;
 }
 
-/** What is to be fed, and what is to be computed. */
+/** The inputs and outputs chosen for carving. */
 export interface Ends {
   input: readonly End[];
   output: readonly End[];
 }
 
-/** The ends with one added, or taken away if it was one; none is both. */
+/** The ends with one added, or removed if present; none is both input and output. */
 export function toggled(ends: Ends, side: 'input' | 'output', end: End): Ends {
   const other = side === 'input' ? 'output' : 'input';
   const without = (all: readonly End[]): End[] =>
@@ -26,18 +26,18 @@ export function toggled(ends: Ends, side: 'input' | 'output', end: End): Ends {
   };
 }
 
-/** Whether it is among these. */
+/** Whether an end is in a list. */
 export function has(ends: readonly End[], end: End): boolean {
   return ends.some(each => isSame(each, end));
 }
 
-/** What TensorFlow calls it; the only result is called as its operation. */
+/** TensorFlow's name for it; an only result has the name of its operation. */
 export function nameOf({ operation, result }: End): string {
   const { name, results } = operation;
   return results.length > 1 ? `${name}:${result}` : name;
 }
 
-/** Python that carves the part between them out of a trace. */
+/** Python code that carves the part between them out of a trace. */
 export function carvingCode(trace: string, { input, output }: Ends): string {
   const [inputs, outputs] = [input, output].map(
     ends => `[${ends.map(end => JSON.stringify(nameOf(end))).join(', ')}]`

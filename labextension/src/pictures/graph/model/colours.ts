@@ -16,7 +16,7 @@ const STEPS = 6;
 /** The meaning of each colour. */
 export interface Legend {
   by: ColourBy;
-  /** The values with a colour of their own; the most frequent first, or the longest time. */
+  /** The values with a separate colour; the most frequent, or the longest time, first. */
   values: readonly string[];
   /** The number of each colour of a node, and its share of the node. */
   coloursOf: (node: Node) => readonly (readonly [number, number])[];
@@ -56,7 +56,7 @@ export function legendOf({ all }: Operations, by: ColourBy): Legend {
   return { by, values, coloursOf };
 }
 
-/** Steps of times, each about three times as long as the next: times differ by powers of ten. */
+/** Lower ends of the steps of times, each about three times the next, as times differ by powers of ten. */
 function scaleOf(all: readonly Operation[]): Legend {
   const most = all.reduce((max, { time }) => Math.max(max, secondsOf(time)), 0);
   const decade = most > 0 ? Math.floor(Math.log10(most)) : 0;

@@ -13,7 +13,7 @@ export interface Size {
   height: number;
 }
 
-/** Something that flows within a container; ends that are no child are ports in its border. */
+/** An edge within a container; an end outside the container is a port in its border. */
 export interface Segment {
   key: string;
   from: string;
@@ -21,22 +21,22 @@ export interface Segment {
   label: Size | null;
 }
 
-/** What is laid out together: boxes beside and below each other, and what flows between them. */
+/** A container to lay out: its boxes and the edges between them. */
 interface Content {
   children: readonly (Size & { id: string })[];
   segments: readonly Segment[];
 }
 
-/** Where everything in a container is, from its upper left corner. */
+/** The positions in a container, relative to its upper left corner. */
 export interface Plan extends Size {
   corners: ReadonlyMap<string, Point>;
-  /** How far from the left each port is. */
+  /** The horizontal position of each port. */
   ports: ReadonlyMap<string, number>;
   paths: ReadonlyMap<string, readonly Point[]>;
   labels: ReadonlyMap<string, Point>;
 }
 
-/** The room that a container keeps free within its borders. */
+/** The padding of a container. */
 interface Frame {
   top: number;
   side: number;
@@ -44,10 +44,10 @@ interface Frame {
 
 const GAPS = { nodesep: 20, edgesep: 12, ranksep: 40 };
 
-/** An edge of this weight is as short as it can be. */
+/** The weight of an edge that must be as short as possible. */
 const TIGHT = 1000;
 
-/** Ends of what comes from outside, and of what goes there, begin so. */
+/** Prefixes of the ends of edges from and to the outside. */
 export const [IN, OUT] = ['in ', 'out '];
 
 /** Lays out a container from top to bottom. */
@@ -72,7 +72,7 @@ export function planned(content: Content, frame: Frame): Plan {
     children.map(({ id }) => id),
     inner
   );
-  // What enters does so at the top, and what leaves at the bottom, wherever it is needed.
+  // Edges enter at the top and leave at the bottom.
   fasten(graph, 'top', entries, ends.first, false);
   fasten(graph, 'bottom', exits, ends.last, true);
   layout(graph);
@@ -111,7 +111,7 @@ function cropped(graph: Laid, { children, segments }: Content, frame: Frame): Pl
       x === undefined ? [] : [x - width / 2, x + width / 2]
     )
   ];
-  // The ranks of the ports are no more than the border.
+  // The ranks of the ports take only the height of the border.
   const down = boxes.flatMap(({ y, height }) => [y, y + height]);
   const left = least(across) - frame.side;
   const top = least(down) - frame.top;
@@ -128,7 +128,7 @@ function cropped(graph: Laid, { children, segments }: Content, frame: Frame): Pl
   const labels = new Map<string, Point>();
   for (const { key, from, to, label } of segments) {
     const { points: raw = [], x, y } = drawn.get(key) ?? {};
-    // A line to a port ends in the border; the ranks beyond are cut off.
+    // A line to a port ends in the border, so its part beyond is cut off.
     const path = raw.map(moved).filter(point => point.y > 0 && point.y < height);
     if (isPort(from)) path.unshift({ x: ports.get(from) ?? 0, y: 0 });
     if (isPort(to)) path.push({ x: ports.get(to) ?? 0, y: height });
@@ -146,7 +146,7 @@ function rectangle(node: Partial<Point> & Size): Point & Size {
   return { x: x - width / 2, y: y - height / 2, width, height };
 }
 
-/** Not the spread of all arguments, of which there may be too many. */
+/** The maximum; without spreading, which fails for too many arguments. */
 function least(numbers: readonly number[]): number {
   return numbers.reduce((one, other) => Math.min(one, other), Infinity);
 }
@@ -155,7 +155,7 @@ function isPort(end: string): boolean {
   return end.startsWith(IN) || end.startsWith(OUT);
 }
 
-/** Where the longest way through begins and ends; a step back in a circle does not count. */
+/** The ends of the longest path, without the back edges of cycles. */
 function longest(
   ids: readonly string[],
   segments: readonly Segment[]

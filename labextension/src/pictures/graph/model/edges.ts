@@ -2,16 +2,16 @@ import type { Mark, Operation } from './operations';
 import type { Home } from './node';
 import { Node } from './node';
 
-/** All that flows from one box that is seen to another. */
+/** All tensors that flow from one visible box to another. */
 export interface Edge {
   id: string;
   from: Node;
   to: Node;
   /** Dtype and shape of each tensor that flows. */
   specs: readonly string[];
-  /** The mark of what flows, if it all has the same. */
+  /** The common mark of the tensors, if they have one. */
   mark: Mark | null;
-  /** Whether nothing flows: the one only waits for the other. */
+  /** Whether it has control dependencies only. */
   isControl: boolean;
 }
 
@@ -26,13 +26,13 @@ interface Flow extends Edge {
   tensors: Set<string>;
 }
 
-/** Finds what flows between the nodes that are seen while some are open. */
+/** Finds the edges between visible nodes, given the open ones. */
 export class Edges {
   /**
-   * What is seen.
+   * The visible edges.
    *
-   * What was captured has no place of its own in the graph, and often many takers all over it. So
-   * it stands beside each operation that takes it; beside closed boxes it would say little.
+   * A capture has no position of its own in the graph, and often many consumers. So a copy is
+   * drawn beside each operation that reads it, but not beside closed boxes.
    */
   between(root: Node, open: ReadonlySet<string>, hasControls = false): Seen {
     const flows = new Map<string, Flow>();
@@ -84,7 +84,7 @@ export class Edges {
         }
       }
     }
-    // After all that flows: where something does, a line that says only the order says less.
+    // Control dependencies come last: they are not drawn where a tensor flows.
     for (const operation of hasControls ? operations : []) {
       const to = boxes[operation.number];
       for (const number of operation.controls) {

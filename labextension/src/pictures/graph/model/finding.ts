@@ -1,11 +1,11 @@
 import type { Operation, Operations } from './operations';
 import type { Home, Node } from './node';
 
-/** What is looked for. */
+/** A search. */
 export type Wanted =
   { by: 'text'; text: string } | { by: 'place'; place: number } | { by: 'mark' };
 
-/** The operations that fit, in the order in which they were made. */
+/** The matching operations, in creation order. */
 export function found(graph: Operations, wanted: Wanted): readonly Operation[] {
   switch (wanted.by) {
     case 'text': {
@@ -21,7 +21,7 @@ export function found(graph: Operations, wanted: Wanted): readonly Operation[] {
   }
 }
 
-/** Whether a text contains another one, or fits a pattern with * and ?. */
+/** Whether a text contains another one, or matches a pattern with * and ?. */
 function fitting(wanted: string): (text: string) => boolean {
   const escaped = wanted.replace(/[\\^$+.()|[\]{}]/g, '\\$&');
   const pattern = escaped.replaceAll('*', '.*').replaceAll('?', '.');

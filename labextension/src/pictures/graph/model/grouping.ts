@@ -11,11 +11,11 @@ const RUN = 8;
 type Make = (id: string, label: string, children: readonly Node[]) => Node;
 
 /**
- * Nodes that are too many to be drawn beside each other as groups of those that follow each other:
- * of one type, or of one user line if those are few, or simply of some.
+ * Groups nodes that are too many to be drawn side by side: neighbours of one type, or of one user
+ * line if there are few lines, or else a fixed number of neighbours.
  *
- * Those that do not follow each other are kept apart: the steps of a loop of Python, which stand in
- * the graph one after the other, would become a heap for each line.
+ * Only neighbours are grouped: the unrolled iterations of a Python loop follow each other in the
+ * graph, and would otherwise become one group for each line.
  */
 export function grouped(nodes: readonly Node[], make: Make): readonly Node[] {
   if (nodes.length <= MAX_CHILDREN) {
@@ -60,7 +60,7 @@ function joined(
   });
 }
 
-/** Groups of equal size, as deep as it takes. */
+/** Groups of equal size, nested as deep as needed. */
 function inSteps(nodes: readonly Node[], make: Make): readonly Node[] {
   const depth = Math.ceil(Math.log(nodes.length) / Math.log(MAX_CHILDREN));
   const groups = Math.ceil(nodes.length ** (1 / depth));

@@ -27,31 +27,31 @@ interface Label extends Point {
   key: string;
 }
 
-/** Where everything is that is seen. */
+/** The positions of everything visible. */
 export interface Picture extends Size {
-  /** Those that are open stand before what is in them. */
+  /** The boxes; an open one precedes its contents. */
   boxes: readonly Box[];
   lines: readonly Line[];
   labels: readonly Label[];
 }
 
-/** What is drawn beside boxes and what flows between them. */
+/** Options of the drawing, besides boxes and tensors. */
 interface Shown {
   /** Dtype and shape beside the lines. */
   labels: boolean;
-  /** Lines to those that only wait for others. */
+  /** Lines of control dependencies. */
   controls: boolean;
-  /** What everything took in the call that was measured. */
+  /** The times in the measured call. */
   times: boolean;
 }
 
-/** The spec text of a variable's handle, which has no shape. */
+/** The text for the spec of a variable's handle, which has no shape. */
 const RESOURCE = 'resource[]';
 
 const EDGE_OF_WHOLE = { top: 16, side: 16 };
 const EDGE_OF_BOX = { top: 44, side: 16 };
 
-/** Lays out what is open, and what is closed as single boxes; knows what it has laid out before. */
+/** Lays out open nodes with their contents, and closed ones as single boxes; caches layouts. */
 export class Layout {
   constructor(
     private readonly _root: Node,
@@ -62,7 +62,7 @@ export class Layout {
    * The picture.
    *
    * @param open - Ids of the nodes that are open.
-   * @param shown - What is drawn with them.
+   * @param shown - What else is drawn.
    */
   draw(open: ReadonlySet<string>, shown: Shown): Picture {
     if (shown.times !== this._shown.times) {
@@ -86,7 +86,7 @@ export class Layout {
     return face;
   }
 
-  /** What flows within each container. */
+  /** The edges within each container. */
   private _segments(edges: readonly Edge[], hasLabels: boolean): Segments {
     const within: Segments = new Map();
     for (const edge of edges) {
@@ -177,7 +177,7 @@ export class Layout {
     return { boxes, lines, labels, width, height };
   }
 
-  /** What is drawn in a box: what only orders others if lines lead to it. */
+  /** The nodes drawn in a box; those that only order others are drawn only with control lines. */
   private _contentOf(node: Node, copies: Seen['copies']): readonly Node[] {
     const { children } = node;
     const drawn = this._shown.controls
@@ -197,11 +197,11 @@ type Segments = Map<Node, Map<string, Segment & { text: string }>>;
 interface Step {
   container: Node;
   segment: Segment;
-  /** Whether it is the one between both sides, which has the label. */
+  /** Whether it is the middle part of an edge, which has the label. */
   isMain: boolean;
 }
 
-/** The way of an edge: out of the boxes around its start, over to others, and into those. */
+/** The parts of an edge: out of the boxes around its start, across, and into those around its end. */
 function wayOf({ from, to }: Edge): Step[] {
   const [above, below] = [from.ancestors, to.ancestors];
   const common = above.find(node => below.includes(node));
@@ -247,7 +247,7 @@ function pointsOf(
         y: y + corner.y
       })
     );
-    // Where a box is open, the lines around it and in it meet in its border.
+    // The lines inside and outside an open box meet in its border.
     if (segment.from.startsWith(IN)) {
       found.pop();
     } else if (index > 0) {

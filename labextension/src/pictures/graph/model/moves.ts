@@ -1,6 +1,6 @@
 import type { Box, Picture } from './layout';
 
-/** Where an arrow key leads. */
+/** The direction of a move by an arrow key. */
 type Direction = 'up' | 'down' | 'left' | 'right';
 
 /** The direction of each arrow key. */
@@ -12,8 +12,8 @@ export const ARROWS: Readonly<Record<string, Direction>> = {
 };
 
 /**
- * The box to which an arrow key leads: down to what takes a result and up to what gives one, where
- * lines lead there; else to the nearest in that direction, best within the same box.
+ * The box that an arrow key selects: down to a consumer and up to a producer along the lines; else
+ * the nearest box in that direction, preferably within the same container.
  */
 export function neighbour(
   { boxes, lines }: Picture,

@@ -1,7 +1,7 @@
 import { counted } from '../../../feed/lookup';
 import type { Mark, Operation, Operations } from './operations';
 
-/** Where a node is: in the graph, or in a function where that is called. */
+/** The context of a node: the graph, or a function at its call. */
 export interface Home {
   readonly graph: Operations;
   /** The part of the graph. */
@@ -14,17 +14,17 @@ export interface Home {
 }
 
 /**
- * What is drawn as one thing as long as it is closed: an operation; a scope; a group of many that
- * have no scope; or the body of a function that an operation calls.
+ * A node that is drawn as one box while closed: an operation, a scope, a group of operations
+ * without a scope, or the body of a called function.
  */
 export class Node {
-  /** The node that it is in; null for the whole graph. */
+  /** The parent node; null for the whole graph. */
   parent: Node | null = null;
 
   constructor(
     readonly id: string,
     readonly kind: 'whole' | 'scope' | 'group' | 'body' | 'operation',
-    /** Its name within the one that it is in. */
+    /** Its name within the parent. */
     public label: string,
     readonly frame: Home,
     readonly operation: Operation | null,
@@ -33,7 +33,7 @@ export class Node {
     this._adopt();
   }
 
-  /** What is in it; of an operation, the functions that it calls. */
+  /** Its children; for an operation, the functions that it calls. */
   get children(): readonly Node[] {
     if (this._children === null) {
       this._children = this.frame.bodiesOf(this);
@@ -42,7 +42,7 @@ export class Node {
     return this._children;
   }
 
-  /** Whether there is anything to see inside. */
+  /** Whether it can be opened. */
   get canOpen(): boolean {
     return this.operation ? this.operation.calls.length > 0 : true;
   }
@@ -54,12 +54,12 @@ export class Node {
       : this.children.flatMap(child => child.operations));
   }
 
-  /** How many operations of each type it has, the most frequent first. */
+  /** The number of operations of each type, the most frequent first. */
   get types(): readonly (readonly [string, number])[] {
     return (this._types ??= counted(this.operations.map(({ type }) => type)));
   }
 
-  /** What its operations took in the call that was measured, with what they call. */
+  /** The time of its operations in the measured call, including called functions. */
   get seconds(): number {
     return (this._seconds ??= this.operations.reduce(
       (sum, { time }) => sum + (time?.seconds ?? 0) + (time?.within ?? 0),
@@ -67,14 +67,14 @@ export class Node {
     ));
   }
 
-  /** How many of its operations have each mark. */
+  /** The number of its operations with each mark. */
   get marks(): ReadonlyMap<Mark, number> {
     return (this._marks ??= new Map(
       counted(this.operations.flatMap(({ mark }) => (mark ? [mark] : [])))
     ));
   }
 
-  /** Those that it is in, the innermost first. */
+  /** Its ancestors, the innermost first. */
   get ancestors(): Node[] {
     const { parent } = this;
     return parent ? [parent, ...parent.ancestors] : [];

@@ -5,13 +5,13 @@ const VALUE = 'value: ';
 /** How an operation differs between two graphs. */
 export type Mark = 'removed' | 'added' | 'changed';
 
-/** Which of two graphs is meant, or both as one. */
+/** The first or the second of two graphs, or both merged. */
 export type Side = 'both' | 'first' | 'second';
 
 /** The role of an operation. */
 type Role = 'input' | 'capture' | 'constant' | 'output' | 'step';
 
-/** A result of another operation that an operation takes. */
+/** An input: a result of another operation. */
 interface Taken {
   source: number;
   result: number;
@@ -31,28 +31,28 @@ export interface Operation {
   place: number | null;
   /** The parts that it calls. */
   calls: readonly number[];
-  /** The operations that it waits for without taking a result. */
+  /** Its control inputs. */
   controls: readonly number[];
-  /** What it took in the call that was measured; null if it did not run there. */
+  /** Its time in the measured call; null if it did not run. */
   time: OperationTime | null;
-  /** Whether the graph has it; of two, the other may have it alone. */
+  /** Whether this graph has it; false if only the other of two graphs has it. */
   isHere: boolean;
   role: Role;
-  /** The notebook's name of what was captured, or the value of a constant. */
+  /** The notebook's name of a capture, or the value of a constant. */
   stands: string | null;
   mark: Mark | null;
-  /** What differs, in words. */
+  /** The differences as text. */
   changes: readonly string[];
 }
 
-/** The operations of a graph, part by part, made of a record when they are asked for. */
+/** The operations of a graph by part, built from a record on demand. */
 export class Operations {
   constructor(
     readonly record: GraphRecord,
     readonly side: Side = 'both'
   ) {}
 
-  /** The operations of a part, by number; with those that only the other graph has. */
+  /** The operations of a part by number, including those that only the other graph has. */
   of(part: number): readonly Operation[] {
     return (this._parts[part] ??= this._read(part));
   }
@@ -64,17 +64,17 @@ export class Operations {
     ));
   }
 
-  /** How many operations wait for others without taking a result. */
+  /** The number of operations with control inputs. */
   get controlled(): number {
     return this.all.filter(({ controls }) => controls.length > 0).length;
   }
 
-  /** The operation of a part that gives a taken result. */
+  /** The operation of a part that computes an input. */
   source(operation: Operation, taken: Taken): Operation | undefined {
     return this.of(operation.part)[taken.source];
   }
 
-  /** The operations that take a result of an operation. */
+  /** The consumers of an operation's results. */
   takers(operation: Operation): readonly Operation[] {
     const { part, number } = operation;
     this._takers[part] ??= takersOf(this.of(part));

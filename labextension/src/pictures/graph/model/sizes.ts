@@ -5,7 +5,7 @@ import type { Operation } from './operations';
 import { shortName } from './operations';
 import type { Node } from './node';
 
-/** How wide a text is. */
+/** Measures the width of a text. */
 export type Measure = (text: string, font: Font) => number;
 
 /** A font of the picture; the style sheet has the same sizes. */
@@ -21,7 +21,7 @@ export const FONTS: Readonly<Record<Font, number>> = {
 /** Maximum number of characters of a name; the tooltip has the whole name. */
 const MAX_LENGTH = 30;
 
-/** The words on a box, and its size. */
+/** The text on a box, and the box's size. */
 export interface Face {
   title: string;
   notes: readonly string[];
@@ -29,7 +29,7 @@ export interface Face {
   height: number;
 }
 
-/** What stands on a box that is closed; with what it took, if that was measured. */
+/** The text on a closed box, with its time if measured. */
 export function faceOf(node: Node, measure: Measure, hasTime = false): Face {
   const { operation, seconds } = node;
   const [title, ...notes] = operation ? wordsOf(operation, node.label) : boxWords(node);
@@ -47,7 +47,7 @@ export function faceOf(node: Node, measure: Measure, hasTime = false): Face {
   };
 }
 
-/** What an operation is called first, and then. */
+/** The first and the second line of an operation's text. */
 function wordsOf(operation: Operation, label: string): string[] {
   const { type, role, stands } = operation;
   if (role !== 'step' && role !== 'output') {
@@ -74,7 +74,7 @@ function boxWords(node: Node): string[] {
   return [node.label, number, some.join(', ') + more];
 }
 
-/** A text that fits on a box. */
+/** A text, shortened to fit on a box. */
 export function shortened(text: string, most = MAX_LENGTH): string {
   if (text.length <= most) {
     return text;

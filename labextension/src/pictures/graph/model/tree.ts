@@ -3,10 +3,10 @@ import type { Home } from './node';
 import { Node } from './node';
 import type { Operations } from './operations';
 
-/** A scope with fewer operations than this is no box of its own. */
+/** Minimum number of operations of a scope with a separate box. */
 const WORTH_A_BOX = 3;
 
-/** The graph, or a called function where it is called: what edges are within. */
+/** The graph, or a called function at its call: edges do not leave it. */
 export class Frame implements Home {
   readonly root: Node;
   /** The node of each operation. */
@@ -25,7 +25,7 @@ export class Frame implements Home {
     const isWhole = _id === '';
     let scope = scopesOf(this.leaves.filter(({ operation }) => operation?.isHere));
     let [only] = scope.items;
-    // The name of the loop says nothing within it.
+    // Within a loop, the loop's name is omitted.
     while (!isWhole && scope.items.length === 1 && only && !(only instanceof Node)) {
       scope = only;
       [only] = scope.items;
@@ -43,7 +43,7 @@ export class Frame implements Home {
     );
   }
 
-  /** The nodes of a scope; names are cut to what follows the path that is seen anyway. */
+  /** The nodes of a scope; names are relative to the visible path. */
   private _nodesOf(scope: Scope, seen: string): readonly Node[] {
     const found: Node[] = [];
     const collect = (from: Scope): void => {

@@ -10,7 +10,7 @@ _CALLS = ("PRECALL", "CALL", "CALL_KW")
 _LEVELS = frozenset({"debug", "info", "warning", "error", "critical", "exception", "log"})
 
 
-def shown(instructions: Sequence[Instruction], loggers: Collection[str]) -> set[int]:
+def output_only(instructions: Sequence[Instruction], loggers: Collection[str]) -> set[int]:
     """Returns the indices of the instructions that only compute output.
 
     `loggers` are the globals that are loggers, or the module ``logging``.

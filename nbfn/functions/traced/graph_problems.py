@@ -13,7 +13,7 @@ import numpy as np
 
 from nbfn import _tensorflow
 from nbfn.functions.traced.missing_devices import missing_devices
-from nbfn.state.helpers import named, with_helpers
+from nbfn.state.helpers import named_values, with_helpers
 from nbfn.text import join
 
 LARGE_CONSTANT = 10_000_000
@@ -24,7 +24,7 @@ _BRANCH = re.compile(r"(cond_(true|false)|branch)")
 """Names of graphs that run conditionally (``unique_fn_name`` in cond_v2.py, TensorFlow 2.21)."""
 
 
-def first_look(python_function: Any, graph: Any) -> list[str]:
+def graph_problems(python_function: Any, graph: Any) -> list[str]:
     """Returns a sentence for each problem in a graph.
 
     Args:
@@ -63,7 +63,7 @@ def _of_constant(op: Any, python_function: Any) -> str:
         (
             name
             for function in with_helpers(python_function)
-            for name, value in named(function).items()
+            for name, value in named_values(function).items()
             if isinstance(value, np.ndarray) and value.size == op.outputs[0].shape.num_elements()
         ),
         None,
@@ -87,12 +87,12 @@ def _are_the_users(ops: list[Any]) -> bool:
     """Returns whether user code makes several of these draws, not a library in one of its calls."""
     if len(ops) < 2:
         return False
-    users, all_lines = zip(*map(_tensorflow.made_by, ops), strict=True)
+    users, all_lines = zip(*map(_tensorflow.user_lines_of, ops), strict=True)
     return len(set(users)) > 1 or len(set(all_lines)) < len(ops)
 
 
 def _of_draws(ops: list[Any]) -> str:
-    lines = sorted({line for op in ops if (line := _tensorflow.users_line(op)) is not None})
+    lines = sorted({line for op in ops if (line := _tensorflow.line_of_operation(op)) is not None})
     shown = [str(line) for line in lines[:_MAX_LINES]]
     where = f"lines {join(shown)}: " if len(shown) > 1 else f"line {join(shown)}: " * bool(shown)
     return (
@@ -102,5 +102,5 @@ def _of_draws(ops: list[Any]) -> str:
 
 
 def _at(op: Any) -> str:
-    line = _tensorflow.users_line(op)
+    line = _tensorflow.line_of_operation(op)
     return "" if line is None else f"line {line}: "

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class KnownRows:
+class SentRows:
     """The rows of a function that were already sent.
 
     Attributes:
@@ -77,7 +77,7 @@ class HolderCounts:
             self._fewer.add(id)
 
     def take_dropped(self) -> set[str]:
-        """Returns, and forgets, the ids that have lost their last holder since the last call."""
+        """Removes and returns the ids that have lost their last holder since the last call."""
         dropped = {id for id in self._fewer if self._counts[id] <= 0}
         self._fewer.clear()
         for id in dropped:

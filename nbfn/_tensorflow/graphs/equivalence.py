@@ -14,7 +14,7 @@ _OF_NAMES = ("PartitionedCall-", "StatefulPartitionedCall-")
 """Prefixes of the names of call gradients, which TensorFlow numbers."""
 
 
-def do_the_same(one: Any, other: Any) -> bool:
+def are_equivalent(one: Any, other: Any) -> bool:
     """Returns whether two traces have the same operations, inputs, outputs and captures.
 
     Names of operations and functions are ignored. Objects of this process, such as Python functions
@@ -25,7 +25,7 @@ def do_the_same(one: Any, other: Any) -> bool:
     return (
         types[0] == types[1]
         and sizes[0] == sizes[1]
-        and _captured(one) == _captured(other)
+        and _capture_ids(one) == _capture_ids(other)
         and _digest_of(one.graph) == _digest_of(other.graph)
     )
 
@@ -45,7 +45,7 @@ def _digest(form: Any) -> bytes:
     return hashlib.blake2b(marshal.dumps(form, 2), digest_size=32).digest()
 
 
-def _captured(concrete: Any) -> Any:
+def _capture_ids(concrete: Any) -> Any:
     graph = concrete.graph
     # Captures that are resolved at each call.
     if getattr(graph, "deferred_external_captures", None):
@@ -72,14 +72,14 @@ def _form_of_nodes(
         (
             node.op,
             node.device,
-            [_numbered(each, numbers) for each in node.input],
+            [_name_number(each, numbers) for each in node.input],
             [(name, _form_of(node.attr[name], functions, known)) for name in sorted(node.attr)],
         )
         for node in nodes
     ]
 
 
-def _numbered(name: str, numbers: Mapping[str, Any]) -> tuple[Any, ...]:
+def _name_number(name: str, numbers: Mapping[str, Any]) -> tuple[Any, ...]:
     base, _, output = name.removeprefix("^").partition(":")
     return name[:1] == "^", numbers[base], output
 
@@ -105,8 +105,8 @@ def _form_of_function(name: str, functions: Mapping[str, Any], known: dict[str, 
         outputs = [each.name for each in function.signature.output_arg]
         known[name] = _digest(
             (
-                [_numbered(function.ret[each], numbers) for each in outputs],
-                sorted(_numbered(each, numbers) for each in function.control_ret.values()),
+                [_name_number(function.ret[each], numbers) for each in outputs],
+                sorted(_name_number(each, numbers) for each in function.control_ret.values()),
                 _form_of_nodes(function.node_def, numbers, functions, known),
             )
         )

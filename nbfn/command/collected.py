@@ -7,7 +7,7 @@ from typing import Any
 from nbfn import protocol
 
 
-class Known:
+class CollectedRecords:
     """All records that a kernel has sent.
 
     Attributes:

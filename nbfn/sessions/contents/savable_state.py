@@ -77,7 +77,7 @@ class SavableState:
     layers: tuple[Any, ...]
 
     def compute_derived_values(self) -> None:
-        """Has layers compute again what they derive from their variables.
+        """Makes layers recompute what they derive from their variables.
 
         `Normalization` computes with tensors that it makes of its mean and variance when it is
         adapted or loaded (Keras 3.15, ``finalize_state``).
@@ -87,7 +87,7 @@ class SavableState:
                 layer.finalize_state()
 
 
-def held_by(named: Iterable[tuple[str, Any]], tables: Mapping[str, Any]) -> SavableState:
+def savable_state(named: Iterable[tuple[str, Any]], tables: Mapping[str, Any]) -> SavableState:
     """Returns the variables below some names, and the mutable ones of these tables."""
     named = list(named)
     values = {name: each for name, each in tables.items() if kinds.is_mutable_table(each)}
@@ -113,14 +113,14 @@ def held_by(named: Iterable[tuple[str, Any]], tables: Mapping[str, Any]) -> Sava
 
 @dataclass(frozen=True)
 class Match:
-    """Which held value each saved value belongs to.
+    """The current variable or table that each saved value belongs to.
 
     Attributes:
-        names: The held name for each saved name.
-        missing: Saved names without a held value.
-        later: Saved names of metrics of ``compile`` that have no variables yet: they make them,
-            starting at zero, in ``fit``.
-        kept: Held names without a saved value, except those of metrics.
+        names: The current name for each saved name.
+        missing: Saved names without a current value.
+        later: Saved names of metrics of ``compile`` that have no variables yet; ``fit`` creates
+            these, starting at zero.
+        kept: Current names without a saved value, except those of metrics.
     """
 
     names: Mapping[str, str]
@@ -129,8 +129,8 @@ class Match:
     kept: tuple[str, ...]
 
 
-def match(saved: Mapping[str, Form], held: SavableState, whose: str) -> Match:
-    """Finds the held value that each saved value belongs to.
+def match(saved: Mapping[str, Form], current: SavableState, whose: str) -> Match:
+    """Finds the current value that each saved value belongs to.
 
     In general it is the one with the same name. But Keras numbers automatic names of layers through
     the whole process, so a model that was made again has other numbers. If some names below a root
@@ -139,44 +139,46 @@ def match(saved: Mapping[str, Form], held: SavableState, whose: str) -> Match:
 
     Args:
         saved: The form of each saved value by name.
-        held: The current values.
+        current: The current values.
         whose: Describes the saved value in messages, such as ``its snapshot is``.
 
     Raises:
-        RestoreError: If a held value has another dtype or shape than the saved one.
+        RestoreError: If a current value has another dtype or shape than the saved one.
     """
     names: dict[str, str] = {}
-    for root, group in _by(_first_part, saved).items():
-        if all(name in held.values for name in group):
+    for root, group in _group_by(_first_part, saved).items():
+        if all(name in current.values for name in group):
             names |= {name: name for name in group}
             continue
-        alike = _by(_without_numbers, (name for name in held.values if _first_part(name) == root))
-        for form, some in _by(_without_numbers, group).items():
+        alike = _group_by(
+            _without_numbers, (name for name in current.values if _first_part(name) == root)
+        )
+        for form, some in _group_by(_without_numbers, group).items():
             others = alike.get(form, [])
             is_part = set(some) <= set(others) or set(some) >= set(others)
-            if is_part or not held.by_keras.issuperset(others):
-                names |= {name: name for name in some if name in held.values}
+            if is_part or not current.by_keras.issuperset(others):
+                names |= {name: name for name in some if name in current.values}
             elif len(some) == len(others):
                 names |= dict(zip(some, others, strict=True))
-    check_forms(((here, held.values[here], saved[name]) for name, here in names.items()), whose)
+    check_forms(((now, current.values[now], saved[name]) for name, now in names.items()), whose)
     missing = [name for name in saved if name not in names]
     return Match(
         names,
-        tuple(name for name in missing if not _is_below(name, held.unbuilt)),
-        tuple(name for name in missing if _is_below(name, held.unbuilt)),
-        unsaved(held, (held.values[here] for here in names.values())),
+        tuple(name for name in missing if not _is_below(name, current.unbuilt)),
+        tuple(name for name in missing if _is_below(name, current.unbuilt)),
+        unsaved(current, (current.values[now] for now in names.values())),
     )
 
 
-def unsaved(held: SavableState, restored: Iterable[Any]) -> tuple[str, ...]:
-    """Returns the held names that were not restored, except of metrics, which ``fit`` resets."""
+def unsaved(current: SavableState, restored: Iterable[Any]) -> tuple[str, ...]:
+    """Returns the current names that were not restored, except of metrics, which ``fit`` resets."""
     found = {id(each) for each in restored}
-    rest = (name for name, each in held.values.items() if id(each) not in found)
-    return tuple(name for name in rest if not _is_below(name, held.metrics))
+    rest = (name for name, each in current.values.items() if id(each) not in found)
+    return tuple(name for name in rest if not _is_below(name, current.metrics))
 
 
 def check_forms(pairs: Iterable[tuple[str, Any, Form]], whose: str) -> None:
-    """Refuses held values whose form differs from the saved one.
+    """Refuses current values whose form differs from the saved one.
 
     Raises:
         RestoreError: If a variable or table, given with its name, does not fit.
@@ -194,7 +196,7 @@ def refuse_missing(match: Match) -> None:
     """Refuses to restore only a part of what was saved.
 
     Raises:
-        RestoreError: If a saved value has no held one.
+        RestoreError: If a saved value has no current variable or table.
     """
     if match.missing:
         listed = shortened([f"`{name}`" for name in match.missing])
@@ -219,7 +221,7 @@ def shortened(items: Sequence[str], between: str = ", ") -> str:
     return between.join([*items[:_MAX_ITEMS], *([f"and {more:,} more"] if more > 0 else [])])
 
 
-def _by(part: Callable[[str], str], names: Iterable[str]) -> dict[str, list[str]]:
+def _group_by(part: Callable[[str], str], names: Iterable[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for name in names:
         found.setdefault(part(name), []).append(name)

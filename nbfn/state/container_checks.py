@@ -1,7 +1,7 @@
-"""Looks: cheap checks that containers hold the same objects as before.
+"""Cheap checks that containers hold the same objects as before.
 
-A look is a column of all parts. An equal part that is another object fails it, too: then the
-container is compared by content.
+A check compares all parts in one column. An equal part that is another object fails it, too: then
+the container is compared by content.
 """
 
 from __future__ import annotations
@@ -13,43 +13,43 @@ from typing import Any
 
 from nbfn import _tensorflow
 from nbfn.state.bytecode.parts import Part
-from nbfn.state.columns import IdentityCheck, Look, column
+from nbfn.state.columns import Check, IdentityCheck, column
 from nbfn.state.values.fingerprints import content_of, is_a, is_content, is_immutable
 from nbfn.state.values.introspection import Fetch, part_fetched, reference_to
 
 _CONTAINERS = (dict, defaultdict, list, tuple)
 _MAX_PARTS = 2000
 """Larger containers are compared by content."""
-_OF_CONTAINER = 10
-"""A container in another one counts as much as this many parts."""
+_PARTS_OF_CONTAINER = 10
+"""The number of parts that a container in another one counts as."""
 
 
-def look_into(value: Any, fetch: Fetch, content: Any) -> Look | None:
-    """Returns the look at a container and those in it; None if it must be compared as a whole.
+def container_check(value: Any, fetch: Fetch, content: Any) -> Check | None:
+    """Returns the check of a container and those in it; None if it must be compared as a whole.
 
     Args:
         value: The container.
         fetch: Fetches it.
         content: Its content.
     """
-    found: list[Look] = []
-    plain = _tensorflow.unwrapped(value)
-    if type(plain) not in _CONTAINERS or not _look_into(plain, fetch, found, [_MAX_PARTS]):
+    found: list[Check] = []
+    plain = _tensorflow.unwrap(value)
+    if type(plain) not in _CONTAINERS or not _add_checks(plain, fetch, found, [_MAX_PARTS]):
         return None
     return functools.partial(_holds, tuple(found), fetch, content)
 
 
-def _holds(looks: tuple[Look, ...], fetch: Fetch, content: Any) -> bool:
-    for look in looks:
-        if not look():
+def _holds(checks: tuple[Check, ...], fetch: Fetch, content: Any) -> bool:
+    for check in checks:
+        if not check():
             return _has_content(fetch, content)
     return True
 
 
-def _look_into(value: Any, fetch: Fetch, found: list[Look], left: list[int]) -> bool:
-    """Adds the looks at a container and those in it; returns whether they are enough."""
+def _add_checks(value: Any, fetch: Fetch, found: list[Check], left: list[int]) -> bool:
+    """Adds the checks of a container and those in it; returns whether they are enough."""
     is_dict = is_a(value, dict)
-    left[0] -= _OF_CONTAINER + len(value)
+    left[0] -= _PARTS_OF_CONTAINER + len(value)
     keys = _flat(value) if is_dict else []
     if left[0] < 0 or not all(is_immutable(key) or is_a(key, type) for key in keys):
         return False
@@ -60,9 +60,9 @@ def _look_into(value: Any, fetch: Fetch, found: list[Look], left: list[int]) -> 
             held.append(IdentityCheck(None, item))
             continue
         inner = functools.partial(part_fetched, fetch, Part("item", key))
-        plain = _tensorflow.unwrapped(item)
+        plain = _tensorflow.unwrap(item)
         if type(plain) in _CONTAINERS:
-            if not _look_into(plain, inner, found, left):
+            if not _add_checks(plain, inner, found, left):
                 return False
             continue
         if is_content(item) or reference_to(item) is None:
@@ -78,7 +78,7 @@ def _look_into(value: Any, fetch: Fetch, found: list[Look], left: list[int]) -> 
 
 
 def _parts_fetched(fetch: Fetch, parts: Callable[[Any], tuple[Any, ...]]) -> tuple[Any, ...]:
-    return parts(_tensorflow.unwrapped(fetch()))
+    return parts(_tensorflow.unwrap(fetch()))
 
 
 def _has_content(fetch: Fetch, content: Any) -> bool:

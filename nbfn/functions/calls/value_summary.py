@@ -19,15 +19,15 @@ _FLOATS = (tf.float16, tf.bfloat16, tf.float32, tf.float64)
 """Dtypes for which TensorFlow can say whether a number is finite."""
 
 
-def glimpse(value: Any) -> str:
+def summarize(value: Any) -> str:
     """Summarizes a value, as in ``float32[64, 10]: 0.1, 0.25, 0.3, 0.2, …``."""
     if isinstance(value, tf.Tensor | tf.Variable):
         return _tensor(value)
     if isinstance(value, dict):
-        items = [f"{key!r}: {glimpse(each)}" for key, each in islice(value.items(), MAX_ITEMS)]
-        return f"{{{_joined(items, len(value))}}}"
+        items = [f"{key!r}: {summarize(each)}" for key, each in islice(value.items(), MAX_ITEMS)]
+        return f"{{{_join(items, len(value))}}}"
     if isinstance(value, tuple | list):
-        text = _joined([glimpse(each) for each in value[:MAX_ITEMS]], len(value))
+        text = _join([summarize(each) for each in value[:MAX_ITEMS]], len(value))
         return f"({text})" if isinstance(value, tuple) else f"[{text}]"
     if isinstance(value, tf.RaggedTensor | tf.SparseTensor):
         return f"{type(value).__name__} {tensor_type(value.dtype.name, value.shape)}"
@@ -47,7 +47,7 @@ def is_finite(value: Any) -> bool:
     return all(bool(tf.reduce_all(tf.math.is_finite(each))) for each in floats)
 
 
-def _joined(items: list[str], number: int) -> str:
+def _join(items: list[str], number: int) -> str:
     return ", ".join([*items, "…"] if number > len(items) else items)
 
 

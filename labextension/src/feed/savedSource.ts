@@ -1,7 +1,7 @@
 import type { SavedView } from '../protocol';
 import { Listeners } from './listeners';
 import type { Source } from './source';
-import { Looks } from './source';
+import { OutlineRequests } from './source';
 import type { KernelState, Presence } from './store';
 import { Store } from './store';
 
@@ -17,30 +17,30 @@ const UNDECIDED: readonly string[] = ['starting', 'waiting'];
 /**
  * Source of an output: live while the kernel that made it runs, else the last known state.
  */
-export class Kept implements Source {
-  /** Makes a source that shows what the notebook has kept. */
+export class SavedSource implements Source {
+  /** Creates a source that shows the state saved in the notebook. */
   constructor({ snapshot }: SavedView) {
     this._saved.receive(snapshot);
     this._state = this._saved.state;
   }
 
-  /** The newest state that is known. */
+  /** The newest known state. */
   get state(): KernelState | null {
     return this._state;
   }
 
-  /** Whether the kernel that sent the state still runs. */
+  /** Whether the kernel that sent the state is still running. */
   get presence(): Presence {
     if (!this._session) {
-      return 'gone';
+      return 'ended';
     }
     const now = this._session.store.state;
     if (now) {
-      return now.epoch === this._state?.epoch ? 'live' : 'gone';
+      return now.epoch === this._state?.epoch ? 'live' : 'ended';
     }
     return UNDECIDED.includes(this._session.status.kind) && !this._ended
       ? 'unknown'
-      : 'gone';
+      : 'ended';
   }
 
   /** Calls the listener after each change, until the returned function is called. */
@@ -48,13 +48,13 @@ export class Kept implements Source {
     return this._listeners.add(listener);
   }
 
-  /** Looks at an outline of whichever session is followed, until the returned function is called. */
-  look(target: string): () => void {
-    return this._looks.add(target);
+  /** Requests an outline from the followed session, until the returned function is called. */
+  requestOutline(target: string): () => void {
+    return this._requests.add(target);
   }
 
-  /** Takes what the notebook keeps now. */
-  keep({ snapshot }: SavedView): void {
+  /** Replaces the saved view, which the notebook has updated. */
+  update({ snapshot }: SavedView): void {
     if (this.presence !== 'live' || snapshot.epoch !== this._state?.epoch) {
       this._saved.receive(snapshot);
       this._state = this._saved.state;
@@ -63,14 +63,14 @@ export class Kept implements Source {
     }
   }
 
-  /** Follows the session of a kernel, which may be another one than made the output; or none. */
+  /** Follows the session of a kernel, which may not be the one that made the output; or none. */
   follow(session: Session | null): void {
     if (session === this._session) {
       return;
     }
     this._stop();
     this._session = session;
-    this._looks.follow(session?.store ?? null);
+    this._requests.follow(session?.store ?? null);
     if (session) {
       const stops = [
         session.store.subscribe(() => this._update()),
@@ -83,7 +83,7 @@ export class Kept implements Source {
     this._update();
   }
 
-  /** Lets go of the session. */
+  /** Stops following the session. */
   dispose(): void {
     this._stop();
     this._stop = () => undefined;
@@ -93,12 +93,12 @@ export class Kept implements Source {
   private _update(): void {
     const now = this._session?.store.state;
     if (now && now.epoch === this._state?.epoch) {
-      // What the notebook has kept is shown until the kernel has sent its own.
+      // Saved outlines are shown until the kernel has sent current ones.
       const pages = new Map([...this._state.pages, ...now.pages]);
       this._state = { ...now, pages };
       this._wasLive = true;
     } else if (this._wasLive) {
-      this._ended = true; // A restarted kernel is another one.
+      this._ended = true; // A restarted kernel has another epoch.
       this._wasLive = false;
     }
     this._listeners.notify();
@@ -106,7 +106,7 @@ export class Kept implements Source {
 
   private readonly _saved = new Store();
   private readonly _listeners = new Listeners();
-  private readonly _looks = new Looks();
+  private readonly _requests = new OutlineRequests();
   private _state: KernelState | null;
   private _session: Session | null = null;
   private _stop: () => void = () => undefined;

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { Kept } from '../../src/feed/kept';
+import { SavedSource } from '../../src/feed/savedSource';
 import { Store } from '../../src/feed/store';
 import type { Snapshot } from '../../src/protocol';
 import { fn, outline, snapshot } from '../records';
@@ -26,20 +26,20 @@ function session(kind: string) {
   };
 }
 
-const calls = (kept: Kept) => {
+const calls = (kept: SavedSource) => {
   const page = kept.state?.pages.get(fn().id);
   return page && Number(page.summary);
 };
 
-describe('Kept', () => {
+describe('SavedSource', () => {
   it('shows what the notebook has kept if there is no kernel', () => {
-    const kept = new Kept(saved(3));
+    const kept = new SavedSource(saved(3));
     expect(calls(kept)).toBe(3);
-    expect(kept.presence).toBe('gone');
+    expect(kept.presence).toBe('ended');
   });
 
   it('follows the kernel that made it, and no other', () => {
-    const kept = new Kept(saved(3));
+    const kept = new SavedSource(saved(3));
     const own = session('waiting');
     kept.follow(own);
     expect(kept.presence).toBe('unknown');
@@ -49,13 +49,13 @@ describe('Kept', () => {
     const other = session('attached');
     other.store.receive(saved(9, { epoch: 'another' }).snapshot);
     kept.follow(other);
-    expect([calls(kept), kept.presence]).toEqual([5, 'gone']);
+    expect([calls(kept), kept.presence]).toEqual([5, 'ended']);
     own.store.receive(saved(6, { seq: 8 }).snapshot);
     expect(calls(kept)).toBe(5);
   });
 
   it('shows what the notebook has kept until the kernel has told', () => {
-    const kept = new Kept(saved(0, { seq: 4 }));
+    const kept = new SavedSource(saved(0, { seq: 4 }));
     const own = session('attached');
     own.store.receive(snapshot({}, { seq: 4 }));
     kept.follow(own);
@@ -70,13 +70,13 @@ describe('Kept', () => {
     const looks: string[][] = [];
     const [one, other] = [session('attached'), session('attached')].map(each => ({
       ...each,
-      store: new Store({ look: targets => looks.push(targets) })
+      store: new Store({ setTargets: targets => looks.push(targets) })
     }));
     if (!one || !other) throw new Error('no sessions');
     one.store.receive(snapshot());
     other.store.receive(snapshot());
-    const kept = new Kept(saved(3));
-    const stop = kept.look('f1');
+    const kept = new SavedSource(saved(3));
+    const stop = kept.requestOutline('f1');
     kept.follow(one);
     await Promise.resolve();
     expect(looks).toEqual([['f1']]);
@@ -89,40 +89,40 @@ describe('Kept', () => {
   });
 
   it('keeps the last state when the kernel is restarted', () => {
-    const kept = new Kept(saved(3));
+    const kept = new SavedSource(saved(3));
     const own = session('attached');
     own.store.receive(saved(5).snapshot);
     kept.follow(own);
     own.store.forget();
     own.become('starting');
-    expect([calls(kept), kept.presence]).toEqual([5, 'gone']);
+    expect([calls(kept), kept.presence]).toEqual([5, 'ended']);
     own.become('waiting');
-    expect(kept.presence).toBe('gone');
+    expect(kept.presence).toBe('ended');
   });
 
   it('is gone where the kernel has not loaded nbfn', () => {
-    const kept = new Kept(saved(3));
+    const kept = new SavedSource(saved(3));
     const own = session('waiting');
     kept.follow(own);
     own.become('absent');
-    expect(kept.presence).toBe('gone');
+    expect(kept.presence).toBe('ended');
   });
 
   it('takes what the notebook keeps now, but not over what is live', () => {
-    const kept = new Kept(saved(3));
-    kept.keep(saved(4, { seq: 2 }));
+    const kept = new SavedSource(saved(3));
+    kept.update(saved(4, { seq: 2 }));
     expect(calls(kept)).toBe(4);
     const own = session('attached');
     own.store.receive(saved(8, { seq: 9 }).snapshot);
     kept.follow(own);
-    kept.keep(saved(5, { seq: 3 }));
+    kept.update(saved(5, { seq: 3 }));
     expect(calls(kept)).toBe(8);
-    kept.keep(saved(1, { epoch: 'next', seq: 1 }));
-    expect([calls(kept), kept.presence]).toEqual([1, 'gone']);
+    kept.update(saved(1, { epoch: 'next', seq: 1 }));
+    expect([calls(kept), kept.presence]).toEqual([1, 'ended']);
   });
 
   it('tells its listeners, until it is disposed', () => {
-    const kept = new Kept(saved(3));
+    const kept = new SavedSource(saved(3));
     const own = session('attached');
     kept.follow(own);
     const listener = vi.fn();

@@ -4,17 +4,17 @@ import { insertCell } from '../parts/actions';
 import { Icon } from '../parts/icons';
 import { SurroundingsContext } from '../parts/presence';
 
-/** Properties of a question. */
-interface QuestionProps {
-  /** What the cell runs. */
+/** Properties of `RunCellLink`. */
+interface RunCellLinkProps {
+  /** The code of the cell. */
   code: string;
-  /** What it shows. */
+  /** The text on hover. */
   title: string;
   children: string;
 }
 
-/** A link that runs a cell; nothing where no kernel would run it, or no host would insert it. */
-export function Question({ code, title, children }: QuestionProps): VNode | null {
+/** A link that runs a new cell; nothing without a kernel, or if the host has no cells. */
+export function RunCellLink({ code, title, children }: RunCellLinkProps): VNode | null {
   const { hasCells, presence } = useContext(SurroundingsContext);
   return hasCells && presence === 'live' ? (
     <button

@@ -1,4 +1,4 @@
-"""Looks notice each change of a container, and what is at the address of a dead object."""
+"""Checks notice each change of a container, and what is at the address of a dead object."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nbfn.state.columns import IdentityCheck, in_columns
-from nbfn.state.looks import look_into
+from nbfn.state.container_checks import container_check
 from nbfn.state.values.fingerprints import content_of
 from nbfn.state.values.introspection import member, reference_to
 
@@ -36,9 +36,9 @@ class Thing:
 @given(st.lists(NESTED, min_size=1, max_size=3), NESTED, st.data())
 def test_a_change_anywhere_is_noticed(value: list[Any], other: Any, data: st.DataObject) -> None:
     before = content_of(value)
-    look = look_into(value, lambda: value, before)
-    assert look is not None
-    assert look()
+    check = container_check(value, lambda: value, before)
+    assert check is not None
+    assert check()
     place: Any = value
     while True:
         keys = list(place) if isinstance(place, dict) else range(len(place))
@@ -51,22 +51,22 @@ def test_a_change_anywhere_is_noticed(value: list[Any], other: Any, data: st.Dat
         inner[0] = 1.0
     else:
         place[key] = copy.deepcopy(other)
-    assert look() == (content_of(value) == before)
+    assert check() == (content_of(value) == before)
 
 
 def test_an_equal_object_at_the_address_of_a_dead_one() -> None:
     value = [Thing()]
-    look = look_into(value, lambda: value, content_of(value))
-    assert look is not None
+    check = container_check(value, lambda: value, content_of(value))
+    assert check is not None
     address, others = id(value[0]), []
     value.clear()
     while id(found := Thing()) != address:
         others.append(found)
     value.append(found)
-    assert not look()
+    assert not check()
 
 
-def test_a_look_keeps_no_object_alive() -> None:
+def test_a_check_keeps_no_object_alive() -> None:
     owner = Thing()
     owner.part, owner.rate, owner.parts = Thing(), 2.0, [Thing()]  # type: ignore[attr-defined]
     holder = reference_to(owner)
@@ -75,37 +75,39 @@ def test_a_look_keeps_no_object_alive() -> None:
     assert part is not None
     assert inner is not None
     rate, found = (functools.partial(member, holder, name) for name in ("rate", "part"))
-    looks, left = in_columns(
+    checks, left = in_columns(
         [IdentityCheck(rate, rate()), IdentityCheck(found, found(), is_weak=True)]
     )
-    assert (len(looks), left) == (1, [])
+    assert (len(checks), left) == (1, [])
     fetch = functools.partial(member, holder, "parts")
-    look = look_into(owner.parts, fetch, content_of(owner.parts))  # type: ignore[attr-defined]
-    assert look is not None
-    looks.append(look)
-    assert all(look() for look in looks)
+    check = container_check(owner.parts, fetch, content_of(owner.parts))  # type: ignore[attr-defined]
+    assert check is not None
+    checks.append(check)
+    assert all(check() for check in checks)
     owner.part = Thing()  # type: ignore[attr-defined]
     assert part() is None
-    assert [look() for look in looks] == [False, True]
+    assert [check() for check in checks] == [False, True]
     del owner
     gc.collect()
     assert inner() is None
-    assert not any(look() for look in looks)
+    assert not any(check() for check in checks)
 
 
 def test_a_table_of_dispatched_types() -> None:
     kinds = [type("Kind", (), {}) for _ in range(3)]
     table: dict[Any, Any] = {(kinds[0], int): len, kinds[1]: abs, ("a", 1): None}
-    look = look_into(table, lambda: table, content_of(table))
-    assert look is not None
-    assert look()
+    check = container_check(table, lambda: table, content_of(table))
+    assert check is not None
+    assert check()
     table[kinds[0], float] = table.pop((kinds[0], int))
-    assert not look()
+    assert not check()
     table[kinds[0], int] = table.pop((kinds[0], float))
-    assert not look()  # in another order
+    assert not check()  # in another order
     pairs: dict[Any, Any] = {("a", "b"): 1, "c": 2}
-    look = look_into(pairs, lambda: pairs, content_of(pairs))
-    assert look is not None
+    check = container_check(pairs, lambda: pairs, content_of(pairs))
+    assert check is not None
     pairs = {"a": 1, ("b", "c"): 2}
-    assert not look()
-    assert look_into({Thing(): 1}, lambda: table, None) is None  # its keys may have an `__eq__`
+    assert not check()
+    assert (
+        container_check({Thing(): 1}, lambda: table, None) is None
+    )  # its keys may have an `__eq__`

@@ -2,7 +2,7 @@ import type { KernelSession } from '../../feed/session';
 import type { Mounted } from '../../views';
 import { HOST } from '../host';
 
-/** Maximum number of sessions that keep their views; few pages use more notebooks. */
+/** Maximum number of cached views; few pages use more notebooks. */
 const MAX_VIEWS = 6;
 
 /** The view of one session. */
@@ -13,12 +13,12 @@ interface View {
 }
 
 /**
- * The views of the sessions that the panel has shown, of which one is seen.
+ * The views of the sessions that the panel has shown, of which one is visible.
  *
- * A view keeps what the user has opened, typed and scrolled to while another is seen.
+ * A hidden view keeps its open sections, typed text and scroll position.
  */
-export class KeptViews {
-  /** Keeps views in an element. */
+export class ViewCache {
+  /** Creates a cache whose views are in an element. */
   constructor(node: HTMLElement) {
     this._node = node;
   }
@@ -33,7 +33,7 @@ export class KeptViews {
     this._session = session;
     if (session) {
       const view = this._views.get(session) ?? this._make(session);
-      // Last in the map is seen last, so the first is the one to drop.
+      // The map is in the order of use, so the first is dropped.
       this._views.delete(session);
       this._views.set(session, view);
       view.node.hidden = false;
@@ -43,17 +43,17 @@ export class KeptViews {
     }
   }
 
-  /** Says whether the panel is seen at all. */
+  /** Sets whether the panel is visible. */
   setActive(active: boolean): void {
     this._active = active;
-    const view = this._seen;
+    const view = this._visible;
     view?.mounted?.setActive(active);
     if (view && active) {
       view.node.scrollTop = view.scrollTop;
     }
   }
 
-  /** Takes all views off the page. */
+  /** Removes all views from the page. */
   dispose(): void {
     for (const [session, view] of [...this._views]) {
       this._drop(session, view);
@@ -61,12 +61,12 @@ export class KeptViews {
     this._session = null;
   }
 
-  private get _seen(): View | null {
+  private get _visible(): View | null {
     return (this._session && this._views.get(this._session)) ?? null;
   }
 
   private _hide(): void {
-    const view = this._seen;
+    const view = this._visible;
     if (view) {
       view.mounted?.setActive(false);
       view.node.hidden = true;
@@ -80,7 +80,7 @@ export class KeptViews {
     node.addEventListener(
       'scroll',
       () => {
-        // A browser may scroll what it hides back to the top.
+        // A browser may scroll a hidden element back to the top.
         if (!node.hidden && this._active) {
           view.scrollTop = node.scrollTop;
         }
@@ -92,7 +92,7 @@ export class KeptViews {
     return view;
   }
 
-  /** The views are loaded when they are first needed, not when the application starts. */
+  /** Mounts a view; the views' code is loaded on first use, not when the application starts. */
   private async _mount(session: KernelSession, view: View): Promise<void> {
     const { mount } = await import('../../views');
     if (this._views.get(session) === view) {
