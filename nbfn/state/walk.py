@@ -83,6 +83,7 @@ from nbfn.state.values.storage import (
     MAX_ITEMS,
     is_data,
     library_bases,
+    names_in_methods,
     package_of,
     read_by_methods,
 )
@@ -584,15 +585,18 @@ class Walk:
         """Returns further attributes, not of libraries, if the code may read any attribute."""
         if ANY not in self.guards.attributes:
             return []
-        is_mixed = any(cls.__module__.split(".")[0] in ("tensorflow", "keras") for cls in classes)
+        libraries = tuple(cls for cls in classes if not is_user_module(cls.__module__))
+        is_mixed = any(package_of(cls) in ("tensorflow", "keras") for cls in libraries)
         # Keras and TensorFlow keep their bookkeeping in attributes with one underscore.
-        hidden = "_" if is_mixed else "__"
+        hidden = "_" if is_mixed and len(libraries) == len(classes) else "__"
+        bookkeeping = names_in_methods(libraries) if is_mixed else frozenset[str]()
         known = self.guards.attributes
         return [
             name
             for name, value in sorted(own.items())
             if name not in known
             and not name.startswith(hidden)
+            and not (name.startswith("_") and name in bookkeeping)
             and _is_state(without_descriptor(value))
         ][:_MAX_OTHERS]
 

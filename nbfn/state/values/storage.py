@@ -48,6 +48,13 @@ def package_of(cls: type) -> str:
     return str(cls.__module__).partition(".")[0]
 
 
+@functools.lru_cache(256)
+def names_in_methods(classes: tuple[type, ...]) -> frozenset[str]:
+    """Returns all names in the methods of some library classes."""
+    functions = itertools.chain.from_iterable(_functions_of(classes).values())
+    return frozenset[str]().union(*(_names_in(each.__code__) for each in functions))
+
+
 class MethodReads(NamedTuple):
     """What the methods of a library class do with attributes.
 
