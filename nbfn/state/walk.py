@@ -81,9 +81,9 @@ from nbfn.state.values.settings import (
 )
 from nbfn.state.values.storage import (
     MAX_ITEMS,
+    attributes_of_methods,
     is_data,
     library_bases,
-    names_in_methods,
     package_of,
     read_by_methods,
 )
@@ -587,17 +587,18 @@ class Walk:
             return []
         libraries = tuple(cls for cls in classes if not is_user_module(cls.__module__))
         is_mixed = any(package_of(cls) in ("tensorflow", "keras") for cls in libraries)
-        # Keras and TensorFlow keep their bookkeeping in attributes with one underscore.
-        hidden = "_" if is_mixed and len(libraries) == len(classes) else "__"
-        bookkeeping = names_in_methods(libraries) if is_mixed else frozenset[str]()
+        # Keras and TensorFlow keep their bookkeeping, such as `history`, beside what users store.
+        bookkeeping = attributes_of_methods(libraries) if is_mixed else frozenset[str]()
         known = self.guards.attributes
+        found = (
+            (name, without_descriptor(value))
+            for name, value in sorted(own.items())
+            if name not in known and not name.startswith("__")
+        )
         return [
             name
-            for name, value in sorted(own.items())
-            if name not in known
-            and not name.startswith(hidden)
-            and not (name.startswith("_") and name in bookkeeping)
-            and _is_state(without_descriptor(value))
+            for name, value in found
+            if _is_state(value) and (name not in bookkeeping or any(True for _ in unwrapped(value)))
         ][:_MAX_OTHERS]
 
     def _no_other(

@@ -49,10 +49,10 @@ def package_of(cls: type) -> str:
 
 
 @functools.lru_cache(256)
-def names_in_methods(classes: tuple[type, ...]) -> frozenset[str]:
-    """Returns all names in the methods of some library classes."""
+def attributes_of_methods(classes: tuple[type, ...]) -> frozenset[str]:
+    """Returns the attributes that methods of library classes read or assign on their own object."""
     functions = itertools.chain.from_iterable(_functions_of(classes).values())
-    return frozenset[str]().union(*(_names_in(each.__code__) for each in functions))
+    return frozenset[str]().union(*(names for f in functions for names in _of_self(f.__code__)))
 
 
 class MethodReads(NamedTuple):

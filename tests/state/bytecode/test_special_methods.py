@@ -319,3 +319,32 @@ def test_a_private_attribute_behind_a_descriptor(base: type) -> None:
     model.gain = 5.0
     assert [float(f(THREE)) for _ in range(3)] == [15.0] * 3
     assert len(f.traces) == 2
+
+
+def test_what_keras_notes_in_a_model_is_not_read_by_any_name() -> None:
+    class Model(keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer1, self.layer2 = keras.layers.Dense(2), keras.layers.Dense(1)
+            self.factor3 = 1.0
+
+        def call(self, x: Any) -> Any:
+            for i in (1, 2):
+                x = getattr(self, f"layer{i}")(x)
+            return x * getattr(self, f"factor{i + 1}")
+
+    model = Model()
+    model.compile("sgd", "mse")
+    f = nbfn.function(lambda x: model(x))
+    x = np.ones([4, 3], "float32")
+    f(x)
+    traces = len(f.traces)
+    for _ in range(2):
+        model.fit(x, x[:, :1], verbose=0)
+        model.evaluate(x, x[:, :1], verbose=0)
+        model.predict(x, verbose=0)
+        assert np.allclose(f(x), model(x))
+    assert len(f.traces) == traces
+    model.factor3 = 2.0
+    assert np.allclose(f(x), model(x))
+    assert len(f.traces) == traces + 1
