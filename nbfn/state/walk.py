@@ -81,6 +81,7 @@ from nbfn.state.values.settings import (
 )
 from nbfn.state.values.storage import (
     MAX_ITEMS,
+    attributes_of_methods,
     is_data,
     library_bases,
     package_of,
@@ -588,16 +589,20 @@ class Walk:
         """Returns further attributes, not of libraries, if the code may read any attribute."""
         if ANY not in self.state.attributes:
             return []
-        is_mixed = any(cls.__module__.split(".")[0] in ("tensorflow", "keras") for cls in classes)
-        # Keras and TensorFlow keep their bookkeeping in attributes with one underscore.
-        hidden = "_" if is_mixed else "__"
+        libraries = tuple(cls for cls in classes if not is_user_module(cls.__module__))
+        is_mixed = any(package_of(cls) in ("tensorflow", "keras") for cls in libraries)
+        # Keras and TensorFlow keep their bookkeeping, such as `history`, beside what users store.
+        bookkeeping = attributes_of_methods(libraries) if is_mixed else frozenset[str]()
         known = self.state.attributes
+        found = (
+            (name, without_descriptor(value))
+            for name, value in sorted(own.items())
+            if name not in known and not name.startswith("__")
+        )
         return [
             name
-            for name, value in sorted(own.items())
-            if name not in known
-            and not name.startswith(hidden)
-            and _is_state(without_descriptor(value))
+            for name, value in found
+            if _is_state(value) and (name not in bookkeeping or any(True for _ in unwrapped(value)))
         ][:_MAX_OTHERS]
 
     def _check_no_other(

@@ -545,18 +545,20 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             if not self.checked_effects:
                 warn_before_first_trace(self, call.args)
             may_create = _tensorflow.may_create_variables(self)
-            with self._creations.watched(self.label, may_create) as created:
+            with self._creations.watched(self.label, may_create):
                 try:
                     result = with_room(run) if len(this_thread.calls) == 1 else run()
                 except Exception as error:
                     self.recorder.note_failure(error)
                     raise
+            # Not those of a function that the code calls: TensorFlow keeps the trace around it.
+            creates = may_create and _tensorflow.has_created_variables(self)
             if running is not None:
-                running.creates = bool(created)
+                running.creates = creates
             # TensorFlow discards a trace that creates variables, and can lift their initial values
             # out of it only if these have no control inputs. Replicas wait for each other: an
             # order across them would deadlock.
-            if not created and not tf.distribute.has_strategy():
+            if not creates and not tf.distribute.has_strategy():
                 _tensorflow.keep_order(tf.compat.v1.get_default_graph())
             return result
 

@@ -48,16 +48,12 @@ class Creations:
         self.refusal: str | None = None
 
     @contextmanager
-    def watched(self, name: str, is_first: bool) -> Iterator[list[str]]:
+    def watched(self, name: str, is_first: bool) -> Iterator[None]:
         """Records the variables created on the first trace of a state; refuses later ones.
-
-        Yields:
-            The names of the variables that are created inside.
 
         Raises:
             VariableCreationError: If a variable is created on a later trace.
         """
-        created: list[str] = []
         if is_first:
             self.first = []
 
@@ -66,7 +62,6 @@ class Creations:
             if is_first:
                 if len(self.first) < _MAX_NAMED:  # finding the place takes a millisecond
                     self.first.append((label, _place()))
-                created.append(label)
                 return next_creator(**options)
             try:
                 made = next_creator(**options)
@@ -83,7 +78,7 @@ class Creations:
             return made
 
         with tf.variable_creator_scope(create):
-            yield created
+            yield
 
     def _refusal(self, name: str, label: str) -> str:
         before = "; ".join(f"`{each}` at {place}" for each, place in self.first) or "none"

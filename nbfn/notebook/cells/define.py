@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from dataclasses import replace
 from types import FunctionType
 from typing import Any
@@ -22,6 +23,8 @@ from nbfn.outlines.outline import Outline
 def define(cell: ParsedCell, options: CellOptions, shell: InteractiveShell) -> list[TracedFunction]:
     """Runs a cell of definitions and replaces its top-level functions by traced ones.
 
+    Generators and context managers stay as they are: no graph can return one.
+
     Raises:
         UsageError: If an option applies to bodies only, or a decorator does not return a function.
     """
@@ -31,7 +34,11 @@ def define(cell: ParsedCell, options: CellOptions, shell: InteractiveShell) -> l
     names = [node.name for node in cell.body if isinstance(node, ast.FunctionDef)]
     before = {name: namespace.get(name) for name in names}
     exec(cell.compile(ast.Module(cell.body, type_ignores=[])), namespace)
-    return [_traced(name, before[name], options, namespace) for name in names]
+    return [
+        _traced(name, before[name], options, namespace)
+        for name in names
+        if not inspect.isgeneratorfunction(inspect.unwrap(namespace[name]))
+    ]
 
 
 def remarks_on(function: TracedFunction) -> None:

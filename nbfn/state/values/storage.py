@@ -48,6 +48,13 @@ def package_of(cls: type) -> str:
     return str(cls.__module__).partition(".")[0]
 
 
+@functools.lru_cache(256)
+def attributes_of_methods(classes: tuple[type, ...]) -> frozenset[str]:
+    """Returns the attributes that methods of library classes read or assign on their own object."""
+    functions = itertools.chain.from_iterable(_functions_of(classes).values())
+    return frozenset[str]().union(*(names for f in functions for names in _of_self(f.__code__)))
+
+
 class MethodReads(NamedTuple):
     """What the methods of a library class do with attributes.
 

@@ -153,3 +153,24 @@ def test_a_request_that_fails_leaves_the_first_trace_to_the_next_call(request_na
         getattr(f, request_name)(tf.TensorSpec([2, 3]))
     made.clear()
     assert f(tf.ones([1, 2])).numpy().tolist() == [[2.0]]
+
+
+def test_the_trace_around_a_function_that_creates_variables_is_kept() -> None:
+    # TensorFlow traces the inner function again and the outer one once: the numbers go on.
+    class Model:
+        v = None
+
+        def __call__(self, x: Any) -> Any:
+            if self.v is None:
+                self.v = tf.Variable(1.0)
+            return x * self.v * tf.random.normal([])
+
+    drawn = []
+    for function in (tf.function, nbfn.function):
+        tf.random.set_seed(42)
+        model = Model()
+        inner = function(model.__call__)
+        outer = function(lambda x, inner=inner: inner(x))
+        drawn.append([float(outer(tf.constant(1.0))) for _ in range(3)])
+        assert outer.experimental_get_tracing_count() == 1
+    assert drawn[0] == drawn[1]

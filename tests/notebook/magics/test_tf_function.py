@@ -28,6 +28,18 @@ def test_classes_imports_and_constants_beside_definitions_stay_as_they_are(run, 
     assert isinstance(shell.user_ns["f"], TracedFunction)
 
 
+def test_generators_and_context_managers_beside_definitions_stay_as_they_are(run, shell) -> None:
+    run(
+        "%%tf_function\nfrom contextlib import contextmanager\nlog = []\n"
+        "def rows(n):\n    for i in range(n):\n        yield float(i)\n"
+        "@contextmanager\ndef section(name):\n    log.append(name)\n    yield name\n"
+        "def f(x):\n    return 2 * x\n"
+    )
+    assert run("with section('a') as name:\n    y = [f(x) for x in rows(2)]\nname").result == "a"
+    assert [float(each) for each in shell.user_ns["y"]] == [0.0, 2.0]
+    assert isinstance(shell.user_ns["f"], TracedFunction)
+
+
 def test_a_body_runs_at_once_and_leaves_its_names(run, shell) -> None:
     run("x = tf.constant([1.0, 2.0])\nk = 3")
     ran = run("%%tf_function scale\ny = x * k\ntf.reduce_sum(y)")

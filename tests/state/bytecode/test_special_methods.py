@@ -6,6 +6,7 @@ import dataclasses
 from types import SimpleNamespace
 from typing import Any
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -288,3 +289,62 @@ def test_a_context_of_a_class_that_the_code_names(monkeypatch: pytest.MonkeyPatc
     assert float(f(THREE)) == 6.0
     monkeypatch.setitem(globals(), "RATE", 5.0)
     assert float(f(THREE)) == 15.0
+
+
+class Scaled:
+    """A descriptor that keeps its value beside, as descriptors in Python's guide do."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, obj: Any, cls: type | None = None) -> Any:
+        return getattr(obj, f"_{self.name}")
+
+    def __set__(self, obj: Any, value: float) -> None:
+        setattr(obj, f"_{self.name}", value)
+
+
+@pytest.mark.parametrize("base", [object, tf.Module, keras.layers.Layer, keras.Model])
+def test_a_private_attribute_behind_a_descriptor(base: type) -> None:
+    class Model(base):  # type: ignore[misc]
+        gain = Scaled()
+
+        def __call__(self, x: Any) -> Any:
+            return x * self.gain
+
+    model = Model()
+    model.gain = 2.0
+    f = nbfn.function(lambda x: model(x))
+    assert [float(f(THREE)) for _ in range(3)] == [6.0] * 3
+    model.gain = 5.0
+    assert [float(f(THREE)) for _ in range(3)] == [15.0] * 3
+    assert len(f.traces) == 2
+
+
+def test_what_keras_notes_in_a_model_is_not_read_by_any_name() -> None:
+    class Model(keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer1, self.layer2 = keras.layers.Dense(2), keras.layers.Dense(1)
+            self.factor3 = 1.0
+
+        def call(self, x: Any) -> Any:
+            for i in (1, 2):
+                x = getattr(self, f"layer{i}")(x)
+            return x * getattr(self, f"factor{i + 1}")
+
+    model = Model()
+    model.compile("sgd", "mse")
+    f = nbfn.function(lambda x: model(x))
+    x = np.ones([4, 3], "float32")
+    f(x)
+    traces = len(f.traces)
+    for _ in range(2):
+        model.fit(x, x[:, :1], verbose=0)
+        model.evaluate(x, x[:, :1], verbose=0)
+        model.predict(x, verbose=0)
+        assert np.allclose(f(x), model(x))
+    assert len(f.traces) == traces
+    model.factor3 = 2.0
+    assert np.allclose(f(x), model(x))
+    assert len(f.traces) == traces + 1
