@@ -8,7 +8,7 @@ import gc
 from typing import Any
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nbfn.state.columns import IdentityCheck, in_columns
@@ -33,6 +33,7 @@ class Thing:
     pass
 
 
+@settings(deadline=None)
 @given(st.lists(NESTED, min_size=1, max_size=3), NESTED, st.data())
 def test_a_change_anywhere_is_noticed(value: list[Any], other: Any, data: st.DataObject) -> None:
     before = content_of(value)
