@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import dis
 import gc
+import inspect
 import sys
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from types import CellType, CodeType, FrameType, FunctionType, ModuleType
@@ -139,8 +140,10 @@ class TraceMonitor:
             function = _function_of(frame)
         code = function.__code__
         is_passed = not self._is_inspected.get(id(code), (code, True))[1]
-        # Objects may be deleted at any time, also those that have nothing to do with the trace.
-        if is_passed or code.co_name == "__del__" or is_generated(function):
+        # Objects may be deleted at any time, also those that have nothing to do with the trace:
+        # this runs their `__del__`, and resumes a generator to end it.
+        is_deleted = code.co_name == "__del__" or _is_resumed(frame)
+        if is_passed or is_deleted or is_generated(function):
             return
         values = frame.f_locals
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
@@ -218,6 +221,15 @@ def _difference(owner: Any, name: str) -> str | None:
 
 def _is_user(frame: FrameType | None) -> bool:
     return frame is not None and is_user_module(frame.f_globals.get("__name__"))
+
+
+def _is_resumed(frame: FrameType) -> bool:
+    """Returns whether a frame is that of a generator which has begun before."""
+    code = frame.f_code
+    if not code.co_flags & inspect.CO_GENERATOR:
+        return False
+    begin = next(each.offset for each in dis.get_instructions(code) if each.opname == "RESUME")
+    return frame.f_lasti > begin
 
 
 def _caller(frame: FrameType) -> FrameType | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 
 import keras
 import pytest
@@ -10,6 +12,7 @@ import tensorflow as tf
 
 from nbfn.functions import TracedFunction
 from nbfn.functions.effects.monitor import reaches_user_code
+from nbfn.functions.effects.statement import monitor_of
 
 SETUP = """
 import collections, dataclasses, functools, itertools, operator, keras
@@ -229,3 +232,27 @@ def test_only_what_holds_user_code_has_its_calls_inspected() -> None:
     assert not reaches_user_code([model, tf.Variable(1.0), tf.nn.relu], ())
     assert reaches_user_code([keras.layers.Lambda(lambda z: z)], ())
     assert reaches_user_code([{"f": [test_only_what_holds_user_code_has_its_calls_inspected]}], ())
+
+
+ended: list[int] = []
+
+
+class Box:
+    pass
+
+
+def rows() -> Iterator[int]:
+    try:
+        yield 1
+    finally:
+        ended.append(1)
+
+
+def test_a_generator_that_is_deleted_meanwhile_ends_as_usual() -> None:
+    text, space = "y = box", {"box": Box()}
+    suspended = rows()
+    next(suspended)
+    monitor = monitor_of(ast.parse(text).body, compile(text, "", "exec"), space, space, ["y"])
+    with monitor.inspecting():
+        del suspended
+    assert ended == [1]
