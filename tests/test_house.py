@@ -70,7 +70,7 @@ ORDER = {
         "cells",
         "kinds",
         "objects",
-        "held",
+        "savable_state",
         "reach",
         "statistics",
         "model",
