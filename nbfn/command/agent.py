@@ -23,7 +23,7 @@ from nbfn._version import __version__
 from nbfn.notebook.extension import load
 from nbfn.sessions.feed import Feed, feed
 from nbfn.site import Site
-from nbfn.underway.enlisted import on_enlisted
+from nbfn.underway.registered import on_registered
 
 
 class Answer:
@@ -52,7 +52,7 @@ class Agent:
         self._feed = Feed(limits={}, environment=feed().environment)
         self._feed.subscribe(self._receive)
         feed().subscribe(lambda _: self._feed.flush())
-        on_enlisted(self._watch)
+        on_registered(self._watch)
 
     def _receive(self, message: protocol.Snapshot | protocol.Patch) -> None:
         self._totals = message.totals or self._totals

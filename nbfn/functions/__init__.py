@@ -1,7 +1,7 @@
 """The RFC "Functions, not Sessions": traced functions and their traces."""
 
-from nbfn.functions.recording.registry import delist as delist
 from nbfn.functions.recording.registry import live_functions as live_functions
+from nbfn.functions.recording.registry import unregister as unregister
 from nbfn.functions.recording.stance import stance as stance
 from nbfn.functions.traced.function import function as function
 from nbfn.functions.traced.traced_function import TracedFunction as TracedFunction

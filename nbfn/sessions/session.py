@@ -377,7 +377,7 @@ class Session:
 
     def snapshot(self) -> Snapshot:
         """Returns a copy of the values of all variables and the entries of all tables, by name."""
-        return snapshot_of(self.held())
+        return snapshot_of(self._savable_state())
 
     def restore(self, snapshot: Mapping[str, Any], *, partial: bool = False) -> None:
         """Assigns the values of a snapshot to variables and tables.
@@ -394,10 +394,9 @@ class Session:
             RestoreError: If something in the snapshot has no place, or another shape or dtype. In
                 this case nothing is changed.
         """
-        restore_snapshot(snapshot, self.held(), partial)
+        restore_snapshot(snapshot, self._savable_state(), partial)
 
-    def held(self) -> SavableState:
-        """Returns the variables and mutable tables, which can be saved."""
+    def _savable_state(self) -> SavableState:
         return savable_state(self.named(), self.tables)
 
     def __repr__(self) -> str:

@@ -17,7 +17,7 @@ from nbfn import _tensorflow
 from nbfn.errors import NbfnError
 from nbfn.functions.graphs.elements import CarveError, element, tensor_of
 from nbfn.functions.graphs.subgraph import Cut, cut
-from nbfn.functions.recording.registry import delist
+from nbfn.functions.recording.registry import unregister
 
 if TYPE_CHECKING:
     from nbfn.functions.traced.traced_function import TracedFunction
@@ -148,7 +148,7 @@ def _function_of(body: _Body, feeds: Mapping[str, Any], name: str) -> TracedFunc
     try:
         made.get_concrete_function()
     except BaseException:
-        delist(made)  # the caller never gets it
+        unregister(made)  # the caller never gets it
         raise
     return made
 

@@ -15,7 +15,7 @@ from nbfn import _tensorflow
 from nbfn.errors import NbfnError
 from nbfn.functions.calls.record import RecordView, WatchedRecord, next_id
 from nbfn.functions.graphs.wrap_signature import Given, fixed_signature
-from nbfn.functions.recording.registry import enlist
+from nbfn.functions.recording.registry import register
 from nbfn.functions.traces.cause import Cause
 from nbfn.functions.traces.variable_names import roots, unique_name
 from nbfn.site import call_site
@@ -99,7 +99,7 @@ class WrappedFunction(RecordView, tf.Module):  # type: ignore[misc]
         self.recorder = WatchedRecord(label)
         cause = Cause("first_trace", "wrapped: traced once, and never again")
         self.recorder.add_trace(made, given.key, cause, self.site, seconds, roots(func))
-        enlist(self)
+        register(self)
 
     @property
     def python_function(self) -> Any:

@@ -6,7 +6,7 @@ import threading
 import weakref
 from typing import TYPE_CHECKING
 
-from nbfn.underway.enlisted import notify_enlisted
+from nbfn.underway.registered import notify_registered
 
 if TYPE_CHECKING:
     from nbfn.functions.calls.record import Observed
@@ -16,14 +16,14 @@ _lock = threading.RLock()
 _live: weakref.WeakValueDictionary[str, Observed] = weakref.WeakValueDictionary()
 
 
-def enlist(function: Observed) -> None:
+def register(function: Observed) -> None:
     """Adds a function; it is removed when it is garbage-collected."""
     with _lock:
         _live[function.id] = function
-    notify_enlisted(function)
+    notify_registered(function)
 
 
-def delist(function: Observed) -> None:
+def unregister(function: Observed) -> None:
     """Removes a function that will not be used again, though something may keep it alive."""
     with _lock:
         _live.pop(function.id, None)

@@ -14,7 +14,7 @@ from nbfn import _tensorflow
 from nbfn.code import plain_function
 from nbfn.functions.guards import OnStale
 from nbfn.functions.recording.limit import OnLimit
-from nbfn.functions.recording.registry import delist
+from nbfn.functions.recording.registry import unregister
 from nbfn.functions.signatures.pattern import read_signature
 from nbfn.functions.traced.options import Options
 from nbfn.functions.traced.traced_function import TracedFunction
@@ -134,7 +134,7 @@ def copy_of(original: Any) -> tuple[TracedFunction, tuple[Any, ...]]:
     signature = original.input_signature if owner is None else None
     options = _tensorflow.options_of(original)
     made = function(plain_function(original.python_function), signature, **options)
-    delist(made)
+    unregister(made)
     return made, () if owner is None else (owner,)
 
 

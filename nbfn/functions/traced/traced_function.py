@@ -35,7 +35,7 @@ from nbfn.functions.recording.eviction import Freed
 from nbfn.functions.recording.explanation import Explanation, explanation
 from nbfn.functions.recording.recorder import Recorder
 from nbfn.functions.recording.refusal import RunEagerly
-from nbfn.functions.recording.registry import enlist
+from nbfn.functions.recording.registry import register
 from nbfn.functions.recording.stance import Stance, checked, stance_of
 from nbfn.functions.retraces.call_text import rewritten_call
 from nbfn.functions.retraces.definitions import record_definition
@@ -150,7 +150,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         self._observed = _tensorflow.observe(self, self.recorder)
         self._descriptor_cache: ByIdentity[Any] = ByIdentity()
         _tensorflow.mute_tracing_warning(self)
-        enlist(self)
+        register(self)
 
     # Properties -------------------------------------------------------------------------
 

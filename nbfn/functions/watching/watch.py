@@ -16,7 +16,7 @@ from nbfn import _tensorflow
 from nbfn.errors import NbfnError, NbfnWarning, report_failure
 from nbfn.functions.calls.record import RecordView
 from nbfn.functions.inside.instrument import instrument_here
-from nbfn.functions.recording.registry import enlist
+from nbfn.functions.recording.registry import register
 from nbfn.functions.traced.traced_function import TracedFunction
 from nbfn.functions.watching.data_functions import warn_of_data_function
 from nbfn.functions.watching.origin import origin_of
@@ -120,7 +120,7 @@ def observe(
         if observer is None:
             made = observer = WatchedFunction(function, name, owner)
             _observers[function] = lambda: made
-            enlist(observer)
+            register(observer)
     if hits:
         observer.count_hits()
     return observer

@@ -13,7 +13,7 @@ from nbfn.errors import NbfnError
 from nbfn.functions.calls.record import GroupView, next_id
 from nbfn.functions.inside.numerics import Numerics, numerics
 from nbfn.functions.recording.explanation import Explanation
-from nbfn.functions.recording.registry import delist
+from nbfn.functions.recording.registry import unregister
 from nbfn.functions.traced.function import function
 from nbfn.functions.watching.origin import origin_of
 from nbfn.text import count
@@ -130,7 +130,7 @@ class WatchedObject(GroupView):
             return self._only("numerics")(*args, **kwargs)  # type: ignore[no-any-return]
         is_step = len(args) > 1
         made = function((lambda *data: model.train_step(data)) if is_step else lambda x: model(x))
-        delist(made)
+        unregister(made)
         label = f"{self.label}.train_step" if is_step else self.label
         return replace(numerics(made, args, kwargs), function=label)
 

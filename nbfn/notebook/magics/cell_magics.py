@@ -179,7 +179,7 @@ class CellMagics(RequiresTensorFlowMagics):
     def _run_whole(self, cell: Any, options: Any, arguments: Any) -> Any:
         """Runs a body cell as one graph."""
         __tracebackhide__ = True
-        from nbfn.functions import delist
+        from nbfn.functions import unregister
         from nbfn.notebook.cells.whole import WholeCell, whole
         from nbfn.notebook.errors.option_names import named_as_options
 
@@ -196,7 +196,7 @@ class CellMagics(RequiresTensorFlowMagics):
                     value = made.run(namespace, options)
             except BaseException:
                 if made is not kept:
-                    delist(made.function)
+                    unregister(made.function)
                 raise
         self._keep(slot, made)
         if name is not None:

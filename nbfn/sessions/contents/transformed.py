@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from nbfn.code import plain_function
 from nbfn.functions.calls.record import RecordView, WatchedRecord, next_id
-from nbfn.functions.recording.registry import delist, enlist
+from nbfn.functions.recording.registry import register, unregister
 from nbfn.functions.retraces.explain import explain
 from nbfn.functions.retraces.trace_causes import FIRST
 from nbfn.functions.traces.cause import Cause, Wanted
@@ -49,7 +49,7 @@ class TransformedMethod(RecordView):
         self.recorder = WatchedRecord(f"{first.label}({name})")
         self.recorder.function_id = self.id
         self._function = reference_to(function) or (lambda: None)
-        enlist(self)
+        register(self)
 
     @property
     def python_function(self) -> Any | None:
@@ -113,17 +113,17 @@ def note(observation: TransformationCall) -> None:
     with _lock:
         method = _methods.get(key)
         if method is None:
-            _delist_replaced(code, key[1])
+            _unregister_replaced(code, key[1])
             method = _methods[key] = TransformedMethod(observation)
             weakref.finalize(code, _methods.pop, key, None).atexit = False
     method.note(observation)
 
 
-def _delist_replaced(code: CodeType, name: str) -> None:
+def _unregister_replaced(code: CodeType, name: str) -> None:
     """Delists what a cell defined the last time that it ran: equal code, but not the same."""
     for (_, other), method in list(_methods.items()):
         if other == name and getattr(method.python_function, "__code__", None) in (None, code):
-            delist(method)
+            unregister(method)
 
 
 def observe_transformations() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbfn.functions import TracedFunction, delist, function
+from nbfn.functions import TracedFunction, function, unregister
 from nbfn.functions.segments.cell import TracedCell
 from nbfn.functions.watching.watch import observe
 from nbfn.functions.watching.watched_function import WatchedFunction
@@ -203,7 +203,7 @@ def _export_function(python_function: Any, label: str) -> TracedFunction:
     """Returns a function for an export only, which is not listed."""
     made: TracedFunction = function(python_function)
     made.recorder.name = label
-    delist(made)
+    unregister(made)
     return made
 
 
