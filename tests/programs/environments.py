@@ -30,7 +30,7 @@ FOLDER = ROOT / ".make" / "environments"
 UV = shutil.which("uv", path=str(Path(sys.executable).parent)) or "uv"
 _IPYTHON_8 = "ipython==8.18.*"
 _PYTHON = "3.13"
-_TESTING = ("ipykernel", "nbclient", "psutil", "pytest", "pytest-benchmark", "hypothesis")
+_TESTING = ("ipykernel", "jinja2", "nbclient", "psutil", "pytest", "pytest-benchmark", "hypothesis")
 _KERNEL_TESTS = tuple(
     f"tests/{each}" for each in ("functions", "modules", "notebook", "seeds", "sessions", "views")
 )
