@@ -116,7 +116,9 @@ def join(items: Sequence[str], word: str = "and") -> str:
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {word} {items[-1]}"
 
 
-def did_you_mean(name: str, names: Iterable[str], form: str = "`{}`", most: int = 1) -> str:
+def did_you_mean(
+    name: str, names: Iterable[str], form: str = "`{}`", most: int = 1, start: str = "; did"
+) -> str:
     """Returns a hint that suggests the most similar names: ``; did you mean `kernel`?``.
 
     Args:
@@ -124,12 +126,13 @@ def did_you_mean(name: str, names: Iterable[str], form: str = "`{}`", most: int 
         names: Those that are known.
         form: How each is shown.
         most: Maximum number to suggest.
+        start: The beginning of the hint.
 
     Returns:
         The hint; an empty text if no name is similar.
     """
     near = [form.format(each) for each in difflib.get_close_matches(name, list(names), most)]
-    return f"; did you mean {join(near, 'or')}?" if near else ""
+    return f"{start} you mean {join(near, 'or')}?" if near else ""
 
 
 def numbered(noun: str, numbers: Sequence[int]) -> str:

@@ -5,9 +5,10 @@ Every message contains the module's path, what was found, what was expected, and
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 
+from nbfn import text
 from nbfn.errors import NbfnError
 
 
@@ -177,7 +178,5 @@ def show_names(names: Iterable[str]) -> str:
     return ", ".join(repr(name) for name in sorted(names)) or "none"
 
 
-def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """Returns a sentence that suggests the most similar name, or an empty text."""
-    near = get_close_matches(name, list(names), n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
+did_you_mean = functools.partial(text.did_you_mean, form="{!r}", start=" Did")
+"""Returns a sentence that suggests the most similar name, or an empty text."""

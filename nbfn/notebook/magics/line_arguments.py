@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,6 +12,8 @@ from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 from IPython.utils.process import arg_split
+
+from nbfn.text import did_you_mean
 
 
 def show(outline: Any) -> None:
@@ -32,11 +33,12 @@ def parsed_line(magic: Any, line: str) -> Any:
         return magic.parser.parse_args(_words(line))
     except UsageError as error:
         # argparse has no public list of its options, and names unknown ones in its message only.
-        known = {each.lstrip("-"): each for each in magic.parser._option_string_actions}
-        for word in re.findall(r"(?<=\s)--?\w[\w-]*", str(error)):
-            alike = difflib.get_close_matches(word.lstrip("-"), known.keys() - {"h"}, 1)
-            if alike and word not in known.values():
-                raise UsageError(f"there is no {word}; did you mean {known[alike[0]]}?") from None
+        actions = magic.parser._option_string_actions
+        options = [each[2:] for each in actions if each.startswith("--")]
+        for dashes, word in re.findall(r"(?<=\s)(--?)(\w[\w-]*)", str(error)):
+            hint = did_you_mean(word, options, "--{}")
+            if hint and word not in options:
+                raise UsageError(f"there is no {dashes}{word}{hint}") from None
         raise UsageError(f"{error}; %{magic.__name__}? shows what it takes") from None
 
 
