@@ -165,8 +165,8 @@ def _raise_advice(failure: LocatedError) -> str | None:
 def _session(failure: LocatedError) -> str | None:
     """Advises on a Session of TensorFlow 1 in a traced function."""
     names = set(failure.functions())
-    effects_in = "placeholder_arguments" in failure.text or "_maybe_define_function" in names
-    if not effects_in or "BaseSession" not in failure.owners():
+    is_traced = "placeholder_arguments" in failure.text or "_maybe_define_function" in names
+    if not is_traced or "BaseSession" not in failure.owners():
         return None
     return failure.place + _SESSION
 
