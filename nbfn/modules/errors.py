@@ -169,8 +169,8 @@ class FrozenSpecError(SpecError, AttributeError):
 
 
 def show_path(path: Sequence[str]) -> str:
-    """Formats a module path: ``"/"`` for the root, else ``"/hidden/Dense_0"``."""
-    return "/" + "/".join(path)
+    """Formats a module path: ``/ (the root module)`` or ``/hidden/Dense_0``."""
+    return "/" + ("/".join(path) or " (the root module)")
 
 
 def show_names(names: Iterable[str]) -> str:

@@ -323,6 +323,12 @@ class Session:
                 hint = f"; it has {join(roots[:_MAX_NAMES] or ['no variables or functions'])}"
         raise SessionKeyError(f"the session has no `{name}`{hint}")
 
+    def __getattr__(self, name: str) -> Any:
+        """Raises an error that names the item, if there is one, which users expect here."""
+        is_item = not name.startswith("_") and name in dict(self.named())
+        hint = f'; use session["{name}"]' if is_item else ""
+        raise AttributeError(f"a session has no attribute `{name}`{hint}")
+
     def statistics(self, path: str = "") -> Statistics:
         """Computes mean, extremes and histogram of variables, and their change since the last call.
 

@@ -362,3 +362,12 @@ def test_a_path_is_a_text(notebook, path: Any) -> None:
     for asked in (here.__getitem__, here.statistics, here.tabulate):
         with raises(SessionKeyError):
             asked(path)
+
+
+def test_an_attribute_that_is_an_item_is_answered_with_the_item(notebook) -> None:
+    notebook["model"] = tf.Variable(1.0)
+    with raises(AttributeError):
+        _ = nbfn.session().model
+    with raises(AttributeError):
+        _ = nbfn.session().other
+    assert not hasattr(nbfn.session(), "_repr_latex_")

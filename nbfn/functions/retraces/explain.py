@@ -6,7 +6,6 @@ every trace that is equally near.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -50,7 +49,7 @@ _TYPE = Cause("context", "a value that the function captures by reference has an
 Shape = tuple[int | None, ...]
 
 _MANY = 3
-"""From this number, shapes within one argument are reported as one difference."""
+"""From this number, causes of one kind within one argument are reported as one."""
 
 _FEW = 5
 """Maximum number of values or shapes of an argument that are listed."""
@@ -156,30 +155,31 @@ def _strategy_cause(old: Strategy | None, new: Strategy | None) -> Cause:
 
 def differences(old: Key, new: Key) -> tuple[Cause, ...]:
     """Returns every difference between two keys, outermost first; combines many sizes."""
-    found = list(_codes(old, new))
-    resized: dict[str, list[str]] = {}
-    for path, code in found:
-        if code == "shape":
-            resized.setdefault(_argument(path), []).append(path)
-    causes = []
-    for path, code in found:
-        paths = resized[_argument(path)] if code == "shape" else []
-        if len(paths) < _MANY:
-            causes.append(_describe(path, code, old, new))
-        elif path == paths[0]:
-            causes.append(_combined_sizes(paths, _describe(path, code, old, new)))
-    return tuple(causes)
+    causes = (_describe(path, code, old, new) for path, code in _codes(old, new))
+    return combined(causes, "shape", "shapes in `{}` differ")
 
 
-def _argument(path: str) -> str:
-    return re.split(r"[.\[]", path, maxsplit=1)[0]
+def combined(causes: Iterable[Cause], code: str, what: str) -> tuple[Cause, ...]:
+    """Combines causes of one code that concern many parts of an argument, such as variables.
 
-
-def _combined_sizes(paths: Sequence[str], first: Cause) -> Cause:
-    """Returns one cause for parts of an argument that differ in size, such as variables."""
-    argument = _argument(paths[0])
-    sentence = f"{len(paths)} shapes in `{argument}` differ, such as {first.sentence}"
-    return replace(first, sentence=sentence, path=argument)
+    Args:
+        causes: The causes.
+        code: The code of those to combine.
+        what: Says what they are, with a place for the argument.
+    """
+    groups: dict[Any, list[Cause]] = {}
+    for n, each in enumerate(causes):
+        is_part = each.code == code and each.path is not None
+        groups.setdefault(each.argument if is_part else n, []).append(each)
+    found: list[Cause] = []
+    for group in groups.values():
+        if len(group) < _MANY:
+            found += group
+        else:
+            first, argument = group[0], group[0].argument
+            sentence = f"{len(group)} {what.format(argument)}, such as {first.sentence}"
+            found.append(replace(first, sentence=sentence, path=argument))
+    return tuple(found)
 
 
 def _codes(old: Key, new: Key) -> Iterator[tuple[str, str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -46,14 +45,14 @@ def remedy_for(called: CallDescription, causes: Sequence[Cause]) -> Remedy | Non
     Returns:
         None if there is nothing to change. It has code if the code fixes everything that can be.
     """
-    widened = {cause.path for cause in causes if cause.code == "widened"}
+    widened = {cause.argument for cause in causes if cause.code == "widened"}
     causes = [
         cause
         for cause in causes
         if not (_is_of_code(cause) or _serves_every_size(cause))
         and not is_declared(cause, called.by_value)
         and (cause.path is not None or cause.code not in _OF_ARGUMENTS)
-        and not (cause.path in widened and cause.code in ("shape", "rank", "widened"))
+        and not (cause.argument in widened and cause.code in ("shape", "rank", "widened"))
     ]
     ending = [cause for cause in causes if called.recursive and cause.code == "python_value"]
     if ending:
@@ -84,8 +83,10 @@ def remedy_for(called: CallDescription, causes: Sequence[Cause]) -> Remedy | Non
 
 def is_declared(cause: Cause, by_value: frozenset[str]) -> bool:
     """Returns whether a signature declares that another value of the argument makes a trace."""
-    root = re.split(r"[.\[]", cause.path or "", maxsplit=1)[0]
-    return root in by_value and cause.code in _OF_ARGUMENTS | {"python_value", "object_identity"}
+    return cause.argument in by_value and cause.code in _OF_ARGUMENTS | {
+        "python_value",
+        "object_identity",
+    }
 
 
 def _serves_every_size(cause: Cause) -> bool:

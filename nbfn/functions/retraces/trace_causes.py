@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from nbfn import _tensorflow
 from nbfn.functions.calls.call import Call
-from nbfn.functions.retraces.explain import explain
+from nbfn.functions.retraces.explain import combined, explain
 from nbfn.functions.traces.cause import Cause, Wanted
 from nbfn.functions.traces.key import Key, TensorLeaf
 from nbfn.text import sizes
@@ -48,8 +48,8 @@ def causes_of(
     return (*causes, *_widening_causes(wanted.key, key)), nearest
 
 
-def _widening_causes(wanted: Key, made: Key) -> list[Cause]:
-    """Returns a cause for each argument that ``reduce_retracing`` made more general."""
+def _widening_causes(wanted: Key, made: Key) -> tuple[Cause, ...]:
+    """Returns the causes for arguments that ``reduce_retracing`` made more general."""
     found = []
     for path, leaf in made.leaves.items():
         needed = wanted.leaves.get(path)
@@ -59,4 +59,4 @@ def _widening_causes(wanted: Key, made: Key) -> list[Cause]:
             old, new = sizes(needed.shape), sizes(leaf.shape)
             sentence = f"`{path}`: the new trace serves {new} too, widened by reduce_retracing"
             found.append(Cause("widened", sentence, path, old, new))
-    return found
+    return combined(found, "widened", "shapes in `{}` are open now")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -63,6 +64,11 @@ class Cause:
     source: str | None = None
     kind: Kind = None
     module: str | None = None
+
+    @property
+    def argument(self) -> str:
+        """The name at the beginning of its path."""
+        return re.split(r"[.\[]", self.path or "", maxsplit=1)[0]
 
     @property
     def page(self) -> str | None:

@@ -86,8 +86,8 @@ class Sequential(Container):
         """
         if self._internal.scope is not None:
             raise FrozenModuleError(
-                f"{type(self).__name__} at {self._internal.scope} has variables, so no layer can "
-                "be added. Add the layers before init, apply or bind; inside a compact method, "
+                f"{self._internal.scope.label(self)} has variables, so no layer can be "
+                "added. Add the layers before init, apply or bind; inside a compact method, "
                 "collect them in a list first."
             )
         more = (*self.layers, *parts_of(layers, self.layers))

@@ -277,7 +277,7 @@ def _raise_for_flax_names(module: KerasModule, scope: Scope, kwargs: Any, error:
     meant = in_keras(kwargs, ()) if isinstance(error, TypeError) else ""
     if meant and not isinstance(error, NbfnError):
         reason = str(error).splitlines()[0]
-        raise ArgumentError(f"{type(module).__name__} at {scope}: {reason}.{meant}") from error
+        raise ArgumentError(f"{scope.label(module)}: {reason}.{meant}") from error
 
 
 def _initial_in_graph(

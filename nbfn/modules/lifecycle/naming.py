@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from nbfn.code import closure
-from nbfn.modules.errors import NameInUseError, show_path
+from nbfn.modules.errors import NameInUseError
 from nbfn.modules.lifecycle.fields import field_values
 from nbfn.serial import serial
 
@@ -129,11 +129,10 @@ def name_in_use(
     """
     holders = [kind for names in declared for kind in names.held().get(name, ())]
     found = _kind_of(holders[0]) if holders else "a submodule"
-    path = owner._internal.scope.path
-    where = f"{type(owner).__name__} at {show_path(path)}" if path else type(owner).__name__
     return NameInUseError(
-        f"{where} already has {found} called {name!r}, so it cannot have {_kind_of(collection)} of "
-        "that name. Rename one of them; to share a module, create it once and call it twice."
+        f"{owner._internal.scope.label(owner)} already has {found} called {name!r}, so it cannot "
+        f"have {_kind_of(collection)} of that name. Rename one of them; to share a module, create "
+        "it once and call it twice."
     )
 
 

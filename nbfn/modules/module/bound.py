@@ -277,8 +277,8 @@ class Bound(Members, library=True):
             variable = target.get(path)
             if variable is None:
                 raise AssignmentError(
-                    f"The snapshot has {'/'.join(path)!r}, but {type(self).__name__} at {scope} "
-                    "has no such variable. Restore into a module of the same structure."
+                    f"The snapshot has {'/'.join(path)!r}, but {scope.label(self)} has no "
+                    "such variable. Restore into a module of the same structure."
                 )
             if variable.dtype != value.dtype or not variable.shape.is_compatible_with(value.shape):
                 raise AssignmentError(
@@ -374,7 +374,7 @@ class Bound(Members, library=True):
 
     def _nothing_at(self, parts: list[str], children: Mapping[str, Any]) -> PathNotFoundError:
         scope = self._internal.scope
-        where = f"{type(self).__name__} at {scope}" if scope else f"unbound {type(self).__name__}"
+        where = scope.label(self) if scope else f"unbound {type(self).__name__}"
         variables = (
             {path[0] for tree in scope.tree().values() for path, _ in leaves(tree)}
             if (scope)

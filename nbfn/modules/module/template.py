@@ -26,7 +26,6 @@ from nbfn.modules.errors import (
     UnboundModuleError,
     UnknownAttributeError,
     did_you_mean,
-    show_path,
 )
 from nbfn.modules.lifecycle import context
 from nbfn.modules.lifecycle.binding import InternalState, adopt, claim, hold_all, is_stored
@@ -182,7 +181,7 @@ class Template(tf.Module):
         if table is None:
             raise PlacementError(
                 f"{type(self).__name__} was constructed in a method of "
-                f"{type(parent).__name__} at {show_path(parent._internal.scope.path)} that is "
+                f"{parent._internal.scope.label(parent)} that is "
                 "neither setup nor decorated with @nn.compact. Construct it in one of these, or "
                 "pass parent=None for a module of its own."
             )
@@ -314,9 +313,8 @@ class Template(tf.Module):
             if name in self.__dict__:
                 return self.__dict__[name]
         known = [n for n in self.__dict__ if not n.startswith("_")]
-        raise UnknownAttributeError(
-            f"{label} at {internal.scope} has no attribute {name!r}.{did_you_mean(name, known)}"
-        )
+        where, hint = internal.scope.label(self), did_you_mean(name, known)
+        raise UnknownAttributeError(f"{where} has no attribute {name!r}.{hint}")
 
     def _of_unbound(self, name: str, frame: FrameType) -> Any:
         """Returns an attribute that ``declare`` or ``setup`` gives a module without variables.

@@ -52,6 +52,11 @@ class Scope:
         """Returns the path as text."""
         return show_path(self.path)
 
+    def label(self, module: Any) -> str:
+        """Returns the class of the module in this scope, and where it is if it is not the root."""
+        name = type(module).__name__
+        return f"{name} at {self}" if self.path else name
+
     # -- variables -----------------------------------------------------------------------------
 
     def has(self, collection: str, name: str) -> bool:

@@ -171,6 +171,17 @@ def test_widened_by_reduce_retracing() -> None:
     assert f.hits == 1
 
 
+def test_many_tensors_of_an_argument_are_widened_in_one_cause() -> None:
+    f = nbfn.function(lambda batch: tf.add_n(list(batch.values())), reduce_retracing=True)
+    for size in (2, 3, 4):
+        f({name: tf.ones([size]) for name in "abcd"})
+    shape, widened = f.retraces[0].causes
+    assert (shape.code, shape.path) == ("shape", "batch")
+    assert (widened.code, widened.path) == ("widened", "batch")
+    assert f.retraces[0].remedy is None
+    assert f.hits == 1
+
+
 def test_a_new_function_object_with_the_same_code_and_new_code() -> None:
     space: dict[str, Any] = {"tf": tf, "nbfn": nbfn, "__name__": "__main__"}
     made = []
