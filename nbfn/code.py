@@ -76,8 +76,8 @@ def _installed_in(folder: str) -> frozenset[str]:
     import importlib.metadata  # imported late, because it is slow to import
 
     # Only what is installed has a RECORD; the user's own project may be in the same folder.
-    made = importlib.metadata.distributions(path=[folder])
-    records = (each.files or () for each in made if each.read_text("RECORD") is not None)
+    distributions = importlib.metadata.distributions(path=[folder])
+    records = (each.files or () for each in distributions if each.read_text("RECORD") is not None)
     return frozenset(file.parts[0] for record in records for file in record)
 
 

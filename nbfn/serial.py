@@ -57,9 +57,9 @@ _lock = threading.RLock()
 def serial(value: Any) -> Any:
     """Returns a number that no other object has had; the address if weak references fail."""
     with _lock:
-        known = _serials.get(value)
-        if known is not None:
-            return known
+        existing = _serials.get(value)
+        if existing is not None:
+            return existing
         try:
             _serials[value] = number = next(_numbers)
         except TypeError:

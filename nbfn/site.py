@@ -93,9 +93,9 @@ def reached_from_cells(module: str | None, place: str) -> tuple[str, str]:
     names = cells_namespace()
     if module not in sys.modules or names is None or names.get("__name__") == module:
         return "", place
-    held = sys.modules[module]
-    known = next((name for name, value in list(names.items()) if value is held), None)
-    return ("", f"{known}.{place}") if known else (f"import {module}\n", f"{module}.{place}")
+    source = sys.modules[module]
+    alias = next((name for name, value in list(names.items()) if value is source), None)
+    return ("", f"{alias}.{place}") if alias else (f"import {module}\n", f"{module}.{place}")
 
 
 _cell_that_set: Callable[[str], Cell | None] | None = None
@@ -183,9 +183,9 @@ def warn(message: str) -> None:
         warnings.warn(message, NbfnWarning, stacklevel=3)
         return
     # Python keeps what it has shown in the module of the line. IPython clears it before each cell.
-    shown = frame.f_globals.setdefault("__warningregistry__", {})
+    registry = frame.f_globals.setdefault("__warningregistry__", {})
     warnings.warn_explicit(
-        message, NbfnWarning, frame.f_code.co_filename, frame.f_lineno, registry=shown
+        message, NbfnWarning, frame.f_code.co_filename, frame.f_lineno, registry=registry
     )
 
 

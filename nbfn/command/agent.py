@@ -88,11 +88,11 @@ class Agent:
             deleted: Any = SimpleNamespace(id=id, site=site, parameters=parameters, recorder=found)
             rows = state_of([deleted])
             # A variable that something else holds is in the feed, or will be after its next flush.
-            held = self._feed.shown.rows.variables
+            listed = self._feed.shown.rows.variables
             with self._lock:
                 self._add(rows)
                 self._remove((name, table) for name, table in rows if name != "variables")
-                self._remove([("variables", (id for id in rows.variables if id not in held))])
+                self._remove([("variables", (id for id in rows.variables if id not in listed))])
 
     def take_changes(self) -> dict[str, Any]:
         """Returns the changes since the last call."""

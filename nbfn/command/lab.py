@@ -27,13 +27,13 @@ def lab(arguments: Sequence[str]) -> None:
         raise CommandError(
             "JupyterLab is not installed here; install it with: python -m pip install 'nbfn[lab]'"
         )
-    given = [each for each in arguments if not each.startswith("-") and each.endswith(".ipynb")]
-    for each in given:
+    notebooks = [each for each in arguments if not each.startswith("-") and each.endswith(".ipynb")]
+    for each in notebooks:
         if not Path(each).is_file():
             raise CommandError(f"there is no notebook `{each}`; `nbfn lab` alone makes a new one")
-    rest = [each for each in arguments if each not in given[:1]]
+    rest = [each for each in arguments if each not in notebooks[:1]]
     if not _only_prints(arguments):
-        rest = [*_opening(Path(given[0]) if given else _new_notebook(Path())), *rest]
+        rest = [*_opening(Path(notebooks[0]) if notebooks else _new_notebook(Path())), *rest]
 
     from jupyterlab.labapp import LabApp
 

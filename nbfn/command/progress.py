@@ -67,8 +67,9 @@ class ProgressPrinter:
                 each = verdicts.get(name)
                 verdict = f"{each['status']}, {each['detail']}" if each else "not verified"
                 self._print(f"  {name}{text}: {verdict}")
-        totals, made = record.collected.totals, record.collected.retrace_count
-        obsolete = f" and {made - totals.retraces:,} obsolete" if made > totals.retraces else ""
+        totals = record.collected.totals
+        number = record.collected.retrace_count - totals.retraces
+        obsolete = f" and {number:,} obsolete" if number > 0 else ""
         budget = "" if record.max_retraces is None else f" ({record.max_retraces} allowed)"
         self._print(
             f"{count(totals.functions, 'function')}, {count(totals.traces, 'trace')}"

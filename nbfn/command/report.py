@@ -52,8 +52,8 @@ def html_of(record: NotebookRun) -> str:
     functions, cells = collected.functions[:MAX_ROWS], collected.cells[:MAX_ROWS]
     ids = [*(each.id for each in functions), *(each.id for each in cells)]
     outlines = {id: outline_of(collected.state, id).record() for id in ids}
-    shown = SessionState(collected.state, collected.totals)
-    sections = {name: SECTIONS[name].draw(shown).record() for name in ("retraces", "devices")}
+    state = SessionState(collected.state, collected.totals)
+    sections = {name: SECTIONS[name].draw(state).record() for name in ("retraces", "devices")}
     fallback = session_outline(SessionState(collected.now, collected.totals)).html()
     return environment.get_template("report.html").render(
         record=record,
@@ -97,9 +97,9 @@ def _snapshot(record: NotebookRun, outlines: dict[str, protocol.Page]) -> protoc
     tables["work"] = {}
     tables["runs"] = {id: _as_ended(run) for id, run in state.runs.items()}
     rows, totals = protocol.State.model_validate(tables), record.collected.totals
-    shown = SessionState(rows, totals, users=SessionState(state, totals).captured_by)
+    session_state = SessionState(rows, totals, users=SessionState(state, totals).captured_by)
     pages: dict[str, protocol.Page | None] = {
-        name: section.draw(shown).record() for name, section in SECTIONS.items()
+        name: section.draw(session_state).record() for name, section in SECTIONS.items()
     }
     pages |= {id: page for id, page in outlines.items() if id in rows.functions | rows.cells}
     return protocol.Snapshot(

@@ -222,8 +222,8 @@ class Guards:
         own = self._own
         # `serves` checks that the ids still belong to the same objects.
         place = tuple((name, id(value)) for name, value in objects)
-        known = self._of_objects.get(place)
-        if known is None or not known.serves(own):
+        object_guards = self._of_objects.get(place)
+        if object_guards is None or not object_guards.serves(own):
             if len(self._of_objects) >= _MAX_KNOWN:
                 self._of_objects.clear()
             state = state_of(objects, self._graph_time, own.attributes)
@@ -231,9 +231,9 @@ class Guards:
                 if functions := list(unwrapped(value)):  # whose code and bound values may change
                     code = fingerprint_of_functions(functions, value, self._graph_time)
                     state.fingerprints[Source("code", name, name)] = code
-            known = ObjectGuards(own, [fetch_of(value) for _, value in objects], state)
-            self._of_objects[place] = known
-        return known
+            object_guards = ObjectGuards(own, [fetch_of(value) for _, value in objects], state)
+            self._of_objects[place] = object_guards
+        return object_guards
 
     def guarded(self, objects: Objects = ()) -> GuardedState:
         """Returns the current state, for a call with these objects.
@@ -244,12 +244,12 @@ class Guards:
             _ = self.state
             if self.on_stale != "retrace" or self._current is None:
                 return GuardedState(0, dict(self.fingerprints(objects)))
-            known = self.of_objects(objects) if objects else None
-            if known is None:
+            object_guards = self.of_objects(objects) if objects else None
+            if object_guards is None:
                 return self._current
-            if known.both is None:
-                known.both = self._state_with(self.fingerprints(objects))
-            return known.both
+            if object_guards.both is None:
+                object_guards.both = self._state_with(self.fingerprints(objects))
+            return object_guards.both
 
     def of_objects(self, objects: Objects) -> ObjectGuards | None:
         """Returns the guards of some objects; None if they are not part of keys."""
@@ -262,10 +262,10 @@ class Guards:
             self._disable(error)
             return None
 
-    def hold(self, known: ObjectGuards) -> bool:
+    def hold(self, object_guards: ObjectGuards) -> bool:
         """Returns whether the guards of some objects still hold; `state` was read before."""
         try:
-            return known.serves(self._own)
+            return object_guards.serves(self._own)
         except Exception:  # the slow path calls `guarded`, which reports it
             return False
 
@@ -329,16 +329,16 @@ class Guards:
         """Updates in all states the fingerprints that are now read differently."""
         for state in self._states.values():
             state.fingerprints = {
-                source: after[source] if before.get(source) == known else known
-                for source, known in state.fingerprints.items()
+                source: after[source] if before.get(source) == fingerprint else fingerprint
+                for source, fingerprint in state.fingerprints.items()
                 if source in after or source not in before
             }
 
-    def drop(self, kept: Collection[int]) -> None:
+    def drop(self, numbers: Collection[int]) -> None:
         """Removes the states without traces, which have none of these numbers."""
         with self._lock:
             now = self._current
-            self._states = {n: e for n, e in self._states.items() if n in kept or e is now}
+            self._states = {n: e for n, e in self._states.items() if n in numbers or e is now}
 
     def _state_with(self, fingerprints: Fingerprints) -> GuardedState:
         """Returns the state with these fingerprints; a new one if there is none."""
@@ -349,5 +349,5 @@ class Guards:
             if len(self._states) >= _MAX_STATES:
                 self._states.clear()
             self._made += 1
-            made = self._states[self._made] = GuardedState(self._made, dict(fingerprints))
-            return made
+            added = self._states[self._made] = GuardedState(self._made, dict(fingerprints))
+            return added

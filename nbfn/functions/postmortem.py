@@ -97,13 +97,13 @@ def postmortem(error: BaseException | None = None, *, debug: bool = True) -> Fai
 
 def _to_user_line(entry: TracebackType | None) -> TracebackType | None:
     """Returns a traceback that ends at the innermost user line, for the debugger."""
-    kept = list(traceback.walk_tb(entry))
-    while kept and is_library(kept[-1][0].f_code.co_filename):
-        kept.pop()
-    made = None
-    for frame, line in reversed(kept):
-        made = TracebackType(made, frame, frame.f_lasti, line)
-    return made or entry
+    entries = list(traceback.walk_tb(entry))
+    while entries and is_library(entries[-1][0].f_code.co_filename):
+        entries.pop()
+    shortened = None
+    for frame, line in reversed(entries):
+        shortened = TracebackType(shortened, frame, frame.f_lasti, line)
+    return shortened or entry
 
 
 def _outermost_call(error: BaseException) -> tuple[Any, Any, Any] | None:
@@ -131,8 +131,8 @@ def _call_in(frame: FrameType) -> Iterator[tuple[Any, Any, Any]]:
     """Yields the call of a tf.function that a frame makes, if any."""
     code = frame.f_code
     if code is TracedFunction.__call__.__code__:
-        known = frame.f_locals
-        yield known["self"], known["args"], known["kwargs"]
+        variables = frame.f_locals
+        yield variables["self"], variables["args"], variables["kwargs"]
     elif code.co_name == _HANDLER[1] and code.co_filename.endswith(_HANDLER[0]):
         # TensorFlow removes its own frames from the traceback, except that of this wrapper.
         args = frame.f_locals.get("args") or ()

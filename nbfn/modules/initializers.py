@@ -55,8 +55,8 @@ class Initializer:
 
     def __reduce__(self) -> Any:
         """Pickles by name, because each call creates a new function."""
-        known = from_name(self.name) == self
-        return (from_name, (self.name,)) if known else super().__reduce__()
+        is_named = from_name(self.name) == self
+        return (from_name, (self.name,)) if is_named else super().__reduce__()
 
 
 def from_name(name: str) -> Initializer | None:
@@ -76,10 +76,10 @@ def from_name(name: str) -> Initializer | None:
     try:
         arguments = [ast.literal_eval(argument) for argument in call.args]
         options = {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}
-        made: Initializer = made_by[call.func.id](*arguments, **options)  # type: ignore[operator]
+        initializer: Initializer = made_by[call.func.id](*arguments, **options)  # type: ignore[operator]
     except (KeyError, TypeError, ValueError):
         return None
-    return made
+    return initializer
 
 
 zeros = Initializer("zeros", lambda _key, shape, dtype: tf.zeros(shape, dtype))

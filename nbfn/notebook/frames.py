@@ -82,9 +82,9 @@ def cell_name(file: str) -> str | None:
 
 def line_in_cell(file: str, line: int) -> tuple[int, int] | None:
     """Returns the n of ``In [n]`` and the line in that cell; None for other files."""
-    shown = as_shown(CodeLine(file, line, ""))
-    found = re.fullmatch(r"In \[(\d+)\]", cell_name(shown.file) or "")
-    return None if found is None else (int(found[1]), shown.number)
+    line_shown = as_shown(CodeLine(file, line, ""))
+    found = re.fullmatch(r"In \[(\d+)\]", cell_name(line_shown.file) or "")
+    return None if found is None else (int(found[1]), line_shown.number)
 
 
 def is_cell(file: str) -> bool:
@@ -148,7 +148,7 @@ def is_frame(line: str) -> bool:
 
 def without_machinery(text: str) -> str:
     """Removes quoted lines of internal code from a message."""
-    kept: list[str] = []
+    lines: list[str] = []
     indent: int | None = None
     own = {(line.file, line.number) for line in lines_in(text)}
     for line in text.splitlines():
@@ -159,8 +159,8 @@ def without_machinery(text: str) -> str:
         elif indent is not None and depth <= indent:
             indent = None
         if indent is None:
-            kept.append(line)
-    return "\n".join(kept)
+            lines.append(line)
+    return "\n".join(lines)
 
 
 def tree_of(file: str) -> ast.Module | None:

@@ -42,8 +42,8 @@ def cell_outline(rows: protocol.State, id: str) -> Outline:
                 lines.append(advice(retrace.remedy, retrace.cell))
     if cell.draws:
         lines.append("functions in a graph draw another sequence of random numbers than eagerly")
-    made = [(segment, traces_of(rows, segment.function)) for segment in cell.segments]
-    newest = [(segment, trace) for segment, traces in made for trace in traces[-MAX_TRACES:]]
+    by_segment = [(segment, traces_of(rows, segment.function)) for segment in cell.segments]
+    newest = [(segment, trace) for segment, traces in by_segment for trace in traces[-MAX_TRACES:]]
     traces = [
         (
             _range(segment.first, segment.last),
@@ -54,7 +54,7 @@ def cell_outline(rows: protocol.State, id: str) -> Outline:
         for segment, trace in newest
     ]
     header = ("lines", "signature", "cause", *MEASURES)
-    total = sum(len(traces) for _, traces in made)
+    total = sum(len(traces) for _, traces in by_segment)
     retraces = sorted(
         (each for id in cell.functions for each in retraces_of(rows, id)),
         key=lambda one: one.time,

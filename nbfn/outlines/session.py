@@ -67,9 +67,9 @@ class SessionState:
         return users_of(self.rows) if self.users is None else self.users()
 
 
-def session_outline(shown: SessionState) -> Outline:
+def session_outline(state: SessionState) -> Outline:
     """Returns what is shown of a session as a whole."""
-    rows, totals = shown.rows, shown.totals
+    rows, totals = state.rows, state.totals
     inside = {id for cell in rows.cells.values() for id in cell.functions}
     functions = [
         (each.title, *_counts([each])) for each in rows.functions.values() if each.id not in inside
@@ -84,7 +84,7 @@ def session_outline(shown: SessionState) -> Outline:
     return Outline(
         "session: " + ", ".join(count(number, noun) for number, noun in numbers),
         [
-            *([AUTO] if shown.auto else []),
+            *([AUTO] if state.auto else []),
             *_totals_line(totals),
             *_time_lines(rows.runs.values(), totals),
         ],
@@ -111,7 +111,7 @@ def session_outline(shown: SessionState) -> Outline:
                 total=totals.cells,
             ),
             Table("models", ("name", "class"), models),
-            replace(variables_table(rows, totals, shown.captured_by()), open=False),
+            replace(variables_table(rows, totals, state.captured_by()), open=False),
             objects_table(rows),
         ),
     )
@@ -126,15 +126,15 @@ def _counts(functions: Sequence[protocol.FunctionRecord]) -> list[str]:
     return ["" if None in column else f"{sum(column):,}" for column in columns]
 
 
-def totals_outline(shown: SessionState) -> Outline:
+def totals_outline(state: SessionState) -> Outline:
     """Returns the line of totals that a view of the session begins with."""
-    totals = shown.totals
+    totals = state.totals
     size = data_size(totals.trace_nbytes + totals.variable_nbytes)
     hint = f"Graphs {data_size(totals.trace_nbytes)}, variables {data_size(totals.variable_nbytes)}"
     facts = _totals_facts(totals)
     return Outline(
         "totals",
-        [AUTO] if shown.auto else [],
+        [AUTO] if state.auto else [],
         facts=[*facts, Phrase(text=size, hint=hint)] if facts else [],
     )
 
@@ -186,9 +186,9 @@ def _time_lines(runs: Collection[protocol.RunRecord], totals: protocol.Totals) -
     return lines
 
 
-def retraces_outline(shown: SessionState) -> Outline:
+def retraces_outline(state: SessionState) -> Outline:
     """Returns the newest retrace, and all of them by function and cause, the costliest first."""
-    rows, totals = shown.rows, shown.totals
+    rows, totals = state.rows, state.totals
     retraces = sorted(rows.retraces.values(), key=lambda each: each.time)
     if not retraces:
         return Outline("retraces", ["no call has retraced"])
@@ -251,19 +251,19 @@ def _kind(retrace: protocol.RetraceRecord) -> str:
     return f"`{cause.path}` has changed" if cause.code == "stale" else kind
 
 
-def devices_outline(shown: SessionState) -> Outline:
+def devices_outline(state: SessionState) -> Outline:
     """Returns the devices that TensorFlow can place operations on, and what each holds."""
-    rows, totals = shown.rows, shown.totals
+    rows, totals = state.rows, state.totals
     if not rows.devices:
         later = "when the cell has ended" if totals.traces else "once a function has been traced"
         return Outline("devices", [f"listed {later}"])
-    held: dict[str, list[int]] = {}
+    sizes_by_device: dict[str, list[int]] = {}
     variables = [each for each in rows.variables.values() if each.kind == "variable"]
     for each in variables:
-        held.setdefault(each.device, []).append(each.nbytes or 0)
+        sizes_by_device.setdefault(each.device, []).append(each.nbytes or 0)
     table = []
     for device in rows.devices.values():
-        sizes = held.get(device.name, [])
+        sizes = sizes_by_device.get(device.name, [])
         size = data_size(sum(sizes)) if sizes else ""
         table.append((device.name, device.kind, f"{len(sizes):,}", size))
     left = totals.variables - len(variables)

@@ -109,10 +109,10 @@ class Dependencies:
         again: list[Cell] = []
         new: dict[str | int | None, frozenset[str]] = {}
         for each in self.cells:  # in run order, so that one pass is enough
-            made = {n for n, assigner in each.reads.items() if n in new.get(_key(assigner), ())}
-            if each.outdated or (made and not each.shows):
+            rebound = {n for n, assigner in each.reads.items() if n in new.get(_key(assigner), ())}
+            if each.outdated or (rebound and not each.shows):
                 again.append(each.cell)
-                changed = made.union(map(root_of, each.outdated))
+                changed = rebound.union(map(root_of, each.outdated))
                 same = {n for n, read in each.defines.items() if read.isdisjoint(changed)}
                 new[_key(each.cell)] = each.assigns - same
         return tuple(again)

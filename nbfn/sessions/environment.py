@@ -130,25 +130,25 @@ def update_variables(environment: Environment, named: Names) -> None:
     """Updates the variables that the names lead to, and the rows of the first of them."""
     leaves = named_leaves(named).items()
     variables = {capture_id(v): (name, v) for name, v in leaves if isinstance(v, tf.Variable)}
-    known = environment.named
+    sizes_before = environment.named
     sizes = {
-        id: known[id] if id in known else nbytes_of(each.shape, each.dtype)
+        id: sizes_before[id] if id in sizes_before else nbytes_of(each.shape, each.dtype)
         for id, (_, each) in variables.items()
     }
     rows = {
         id: _variable_row(name, each, environment.variables.get(id))
         for id, (name, each) in islice(variables.items(), LIMITS["variables"])
     }
-    if (sizes, rows) != (known, environment.variables):
+    if (sizes, rows) != (sizes_before, environment.variables):
         environment.named, environment.variables = sizes, rows
 
 
 def _variable_row(
-    name: str, variable: Any, known: protocol.VariableRecord | None
+    name: str, variable: Any, previous: protocol.VariableRecord | None
 ) -> protocol.VariableRecord:
     """Returns the row of a variable; reuses the known row if the name is the same."""
-    if known is not None and known.name == name:
-        return known
+    if previous is not None and previous.name == name:
+        return previous
     return record_of(protocol.VariableRecord, capture_of(variable, name))
 
 
@@ -204,13 +204,13 @@ def _cell_of(each: Any) -> str:
     return f"In [{cell.execution_count or ' '}]"
 
 
-def _models(named: Names, known: dict[str, Tree]) -> dict[str, Tree]:
+def _models(named: Names, previous: dict[str, Tree]) -> dict[str, Tree]:
     models = models_of(named)
     trees: dict[str, Tree] = {}
     for name, value in models.items():
         began = time.monotonic()
-        if name in known and began < _read_at.get(id(value), 0):
-            trees[name] = known[name]
+        if name in previous and began < _read_at.get(id(value), 0):
+            trees[name] = previous[name]
         else:
             model = model_of(value, name)
             parameters = model.parameters.get(())

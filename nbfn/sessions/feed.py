@@ -194,8 +194,8 @@ class Feed:
                 for target in targets
                 if target not in watcher.pages
             }
-            kept = {target: page for target, page in watcher.pages.items() if target in targets}
-            watcher.pages = kept | new
+            pages = {target: page for target, page in watcher.pages.items() if target in targets}
+            watcher.pages = pages | new
             if new:
                 subscriber(protocol.Pages(epoch=self.epoch, pages=new))
             if not new.keys().isdisjoint((VALUES, VARIABLES)):
@@ -238,10 +238,10 @@ class Feed:
 
     def _users(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
-        for known in self._sent_rows.values():
-            if known.row is not None:
-                for id in known.captured:
-                    found.setdefault(id, []).append(known.row.name)
+        for sent in self._sent_rows.values():
+            if sent.row is not None:
+                for id in sent.captured:
+                    found.setdefault(id, []).append(sent.row.name)
         return found
 
     def snapshot(self) -> protocol.Snapshot:
@@ -306,8 +306,8 @@ class Feed:
         if target in SECTIONS:
             section, all_rows = SECTIONS[target], self.shown
             inputs = section.inputs(all_rows)
-            known, page = self._drawn_pages.get(target, (None, None))
-            if known != inputs:
+            drawn_from, page = self._drawn_pages.get(target, (None, None))
+            if drawn_from != inputs:
                 page = section.draw(all_rows).record()
                 self._drawn_pages[target] = (inputs, page)
             return page
@@ -325,8 +325,8 @@ class Feed:
             self.environment.names.get(target),
             id(self._rows_by_current_name),
         )
-        known, page = self._drawn_pages.get(target, (None, None))
-        if known != now:
+        drawn_from, page = self._drawn_pages.get(target, (None, None))
+        if drawn_from != now:
             try:
                 page = self.outline_of(shown).record()
                 self._drawn_pages[target] = (now, page)
@@ -467,7 +467,7 @@ class Feed:
         self._limit(put, removed)
         variables, nbytes = self._holders.without(self._obsolete)
         totals = totals_of(
-            (known.row for known in self._sent_rows.values() if known.row is not None),
+            (rows.row for rows in self._sent_rows.values() if rows.row is not None),
             [self._functions_of_cells.get(cell.id, ()) for cell in cells],
             self._runs.values(),
             variables=variables,
@@ -533,13 +533,13 @@ class Feed:
         named = self.environment.variables
         taken = {row.name for row in named.values()}
         found = dict(named)
-        for known in self._sent_rows.values():
-            captures = chain.from_iterable(known.traces.values())
+        for sent in self._sent_rows.values():
+            captures = chain.from_iterable(sent.traces.values())
             ids = {each.id for each in captures if each.name in taken and each.id in sent_ids}
             same = ids - found.keys() - self._named.keys()
-            if known.row is not None and same:
+            if sent.row is not None and same:
                 for id, row in self._rows_of(same).items():
-                    name = f"{known.row.name}.captures/{row.name}"
+                    name = f"{sent.row.name}.captures/{row.name}"
                     found[id] = row.model_copy(update={"name": name})
         return found
 
@@ -547,7 +547,7 @@ class Feed:
         """Returns the rows of some captures, named as when they were traced."""
         from nbfn.sessions.records import variable_rows
 
-        traces = (known.traces for known in self._sent_rows.values())
+        traces = (each.traces for each in self._sent_rows.values())
         return variable_rows(chain.from_iterable(t.values() for t in traces), ids)
 
     def _update_names(self) -> None:
@@ -606,7 +606,7 @@ class Feed:
             return
         self._sent_rows[function.id] = now
         put.functions.update(rows.functions)
-        for name, known, new in (
+        for name, before, new in (
             ("traces", old.traces, rows.traces),
             ("retraces", old.retraces, rows.retraces),
             ("variables", self._holders, self._with_current_names(rows.variables)),
@@ -614,8 +614,8 @@ class Feed:
             sent = getattr(self._sent, name)
             changed = _changed_rows(new, sent)
             # A row that the limit removed must not come back.
-            rows_to_send = {id: row for id, row in changed.items() if id in sent or id not in known}
-            getattr(put, name).update(rows_to_send)
+            added = {id: row for id, row in changed.items() if id in sent or id not in before}
+            getattr(put, name).update(added)
         self._replace(old, now, removed)
 
     def _forget(self, id: str, removed: protocol.Removed) -> None:

@@ -207,7 +207,7 @@ def _variables_and_tables(root: Any, record: Mapping[str, Any]) -> dict[str, Any
     names = dict(zip(record.get("variables", ()), variables, strict=False))
     named = {id(each) for each in names.values()}
     resources = getattr(root, "nbfn_resources", ())
-    known = {
+    recorded = {
         id(each): name for name, each in zip(record.get("resources", ()), resources, strict=False)
     }
     for path, value, owner in walk(_public(root), whole=True):
@@ -219,7 +219,7 @@ def _variables_and_tables(root: Any, record: Mapping[str, Any]) -> dict[str, Any
                 name = own
             names[name] = value
         elif isinstance(value, tf.Tensor) and owner is not value and not _is_start(path, root):
-            names[known.get(id(owner), name)] = owner
+            names[recorded.get(id(owner), name)] = owner
     for each in root.signatures.values():  # variables that only a graph refers to
         for variable in each.variables:
             if id(variable) not in named:
@@ -304,8 +304,8 @@ def _saved_graph(concrete: Any) -> _Saved:
     signature = inspect.Signature([inspect.Parameter(name, kind) for name in names])
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        given = signature.bind(*args, **kwargs).args
-        return concrete(*given[: len(specs)], **dict(zip(named, given[len(specs) :], strict=True)))
+        bound = signature.bind(*args, **kwargs).args
+        return concrete(*bound[: len(specs)], **dict(zip(named, bound[len(specs) :], strict=True)))
 
     inputs = specs, dict(zip(names[len(specs) :], named.values(), strict=True))
     return _Saved(signature, [inputs], call)

@@ -97,19 +97,19 @@ def _replicas(devices: Iterable[str], strategy: Any) -> dict[str, str]:
 
 def memory_of(devices: Iterable[str], variables: Iterable[tf.Variable]) -> dict[str, Memory]:
     """Returns the memory of each device, by full name."""
-    held: dict[str, int] = dict.fromkeys(devices, 0)
+    nbytes_by_device: dict[str, int] = dict.fromkeys(devices, 0)
     for variable in variables:
         for part in getattr(variable, "values", (variable,)):  # one per replica under a strategy
             if part.dtype not in (tf.string, tf.resource, tf.variant):
-                place = _full_name(part.device, held)
+                place = _full_name(part.device, nbytes_by_device)
                 nbytes = part.dtype.size * (part.shape.num_elements() or 0)
-                held[place] = held.get(place, 0) + nbytes
+                nbytes_by_device[place] = nbytes_by_device.get(place, 0) + nbytes
     return {
         device: Memory(nbytes, *(_tensorflow.counted_memory(device) or ()))
-        for device, nbytes in held.items()
+        for device, nbytes in nbytes_by_device.items()
     }
 
 
-def _full_name(device: str, known: Iterable[str]) -> str:
+def _full_name(device: str, devices: Iterable[str]) -> str:
     """Returns a device's name as TensorFlow lists it: without job and task if local."""
-    return next((each for each in known if device.endswith(each)), device)
+    return next((each for each in devices if device.endswith(each)), device)

@@ -97,8 +97,8 @@ def _call_of(cell: TracedCell, segments: Iterable[Segment]) -> protocol.CallKind
     functions = [each.function for each in segments if each.function is not None]
     count = cell.place.execution_count if cell.place is not None else None
 
-    def is_new(made: Sequence[Retrace | Trace]) -> bool:
-        site = made[-1].site.cell if made else None
+    def is_new(records: Sequence[Retrace | Trace]) -> bool:
+        site = records[-1].site.cell if records else None
         return count is not None and site is not None and site.execution_count == count
 
     if not functions:
@@ -124,7 +124,7 @@ def parts_of(shown: Observed | TracedCell | WatchedObject) -> Sequence[Observed]
 def add_rows(
     rows: protocol.State,
     function: Observed,
-    known: SentRows,
+    sent: SentRows,
     most: int | None = None,
     names: Names = NO_NAMES,
 ) -> SentRows:
@@ -142,21 +142,21 @@ def add_rows(
         retraces = list(recorder.retraces)
         # Only changed traces become rows: scanning 10,000 traces takes less than a millisecond. For
         # a function that nbfn did not make, `last_used` is not recorded and stays 0.
-        used = known.used
+        used = sent.used
         changed = [each for each in traces if (last := each.last_used) > used or not last]
-        added = {each.id: each.captures for each in changed if each.id not in known.traces}
+        added = {each.id: each.captures for each in changed if each.id not in sent.traces}
         now = SentRows(
             recorder.changed,
-            known.traces | added if added else known.traces,
+            sent.traces | added if added else sent.traces,
             (recorder.retraces_made, recorder.retrace_count),
-            known.retraces,
-            known.captured.union(_ids(added)) if added else known.captured,
+            sent.retraces,
+            sent.captured.union(_ids(added)) if added else sent.captured,
         )
         settled = len(now.traces) != len(traces)
         if settled:
             now.traces = {each.id: each.captures for each in traces}
             now.captured = frozenset(_ids(now.traces))
-        row = known.row if now.traces is known.traces else None
+        row = sent.row if now.traces is sent.traces else None
         is_counted = getattr(function, "counts_hits", True)
         record = record_of(
             protocol.FunctionRecord,
@@ -187,10 +187,10 @@ def add_rows(
             for capture in trace.captures:
                 if capture.id not in rows.variables:
                     rows.variables[capture.id] = record_of(protocol.VariableRecord, capture)
-    if settled or not is_noted or now.retrace_counts != known.retrace_counts:
+    if settled or not is_noted or now.retrace_counts != sent.retrace_counts:
         ids = {_retrace_id(function, each): each for each in retraces}
         now.retraces = set(ids)
-        is_known = known.retraces if is_noted and not settled else set()
+        is_known = sent.retraces if is_noted and not settled else set()
         numbers = {trace.number: trace.id for trace in traces}
         for id, retrace in list(ids.items())[-most if most is not None else 0 :]:
             if id not in is_known:

@@ -103,11 +103,11 @@ class Session:
                         observe(function, f"{name}.{method}", value, hits=True)
                     elif isinstance(function, TracedFunction) and function.owner is None:
                         named[f"{name}.{method}"] = function  # a static method
-        known = {id(function) for function in named.values()}
+        ids = {id(function) for function in named.values()}
         owned = {id(value): name for name, value in reversed(public)}
         for function in live_functions():
             owner = getattr(function, "owner", None)
-            if owner is not None and id(owner) in owned and id(function) not in known:
+            if owner is not None and id(owner) in owned and id(function) not in ids:
                 method = function.recorder.name.rpartition(".")[2]
                 named[f"{owned[id(owner)]}.{method}"] = function
         return named
@@ -280,20 +280,17 @@ class Session:
 
     def _capture_ids(self) -> Iterator[tuple[str, set[int]]]:
         for name, function in self._all_functions():
-            captures = function.captures
-            held = (each.target for each in captures if each.kind == "variable")
-            yield (
-                name,
-                {id(_tensorflow.distributed_variable(each)) for each in held if each is not None},
-            )
+            captures = (each for each in function.captures if each.kind == "variable")
+            variables = (each.target for each in captures if each.target is not None)
+            yield name, {id(_tensorflow.distributed_variable(each)) for each in variables}
 
     def _all_functions(self) -> Iterator[tuple[str, Any]]:
         """Yields the functions that are named, those of cells, and those that are only watched."""
         named: dict[str, Any] = dict(self.functions)
         for name, cell in self.cells.items():
             named |= {f"{name}.functions[{i}]": each for i, each in enumerate(cell.functions)}
-        known = {id(function) for function in named.values()}
-        watched = {n: each for n, each in self.watched.items() if id(each) not in known}
+        ids = {id(function) for function in named.values()}
+        watched = {n: each for n, each in self.watched.items() if id(each) not in ids}
         named = named | {name: each for name, each in watched.items() if name not in named}
         yield from named.items()
 
@@ -407,7 +404,7 @@ class Session:
 
     def __repr__(self) -> str:
         totals = self.totals
-        held = (
+        counts = (
             (totals.functions, "function"),
             (totals.cells, "cell"),
             (len(self.modules), "module"),
@@ -415,7 +412,7 @@ class Session:
             (totals.variables, "variable"),
             (len(self.tables), "table"),
         )
-        listed = ", ".join(count(number, noun) for number, noun in held if number)
+        listed = ", ".join(count(number, noun) for number, noun in counts if number)
         return f"<nbfn session: {listed or 'nothing yet'}>"
 
 

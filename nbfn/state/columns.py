@@ -145,7 +145,7 @@ def _of_names(checks: list[IdentityCheck]) -> Iterator[Check]:
 def _names_check(holders: Sequence[_Holder], checks: Sequence[IdentityCheck]) -> Check:
     dictionaries, is_all = _dictionaries_of(holders), checks[0].fetch.keywords["is_all"]
     objects = [each.fetch.args[0] for each in checks if each.fetch.args[2] is not None]
-    known, absent = list(map(tuple, dictionaries())), [each.fetch.args[1] for each in checks]
+    names, absent = list(map(tuple, dictionaries())), [each.fetch.args[1] for each in checks]
 
     def classes() -> Iterable[Any]:
         return map(type, map(_call, objects))
@@ -157,7 +157,7 @@ def _names_check(holders: Sequence[_Holder], checks: Sequence[IdentityCheck]) ->
             return False
         if not is_all:
             return all(map(frozenset.isdisjoint, absent, dictionaries()))
-        return list(map(tuple, dictionaries())) == known  # in this order; `_or_each` ignores it
+        return list(map(tuple, dictionaries())) == names  # in this order; `_or_each` ignores it
 
     return is_as_before
 

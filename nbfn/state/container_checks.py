@@ -54,10 +54,10 @@ def _add_checks(value: Any, fetch: Fetch, found: list[Check], left: list[int]) -
     if left[0] < 0 or not all(is_immutable(key) or is_a(key, type) for key in keys):
         return False
     items = value.items() if is_dict else enumerate(value)
-    held = [IdentityCheck(None, key, is_weak=is_a(key, type)) for key in keys]
+    checks = [IdentityCheck(None, key, is_weak=is_a(key, type)) for key in keys]
     for key, item in items:
         if is_immutable(item):
-            held.append(IdentityCheck(None, item))
+            checks.append(IdentityCheck(None, item))
             continue
         inner = functools.partial(part_fetched, fetch, Part("item", key))
         plain = _tensorflow.unwrap(item)
@@ -68,12 +68,12 @@ def _add_checks(value: Any, fetch: Fetch, found: list[Check], left: list[int]) -
         if is_content(item) or reference_to(item) is None:
             found.append(functools.partial(_has_content, inner, content_of(item)))
         else:
-            held.append(IdentityCheck(None, item, is_weak=True))
+            checks.append(IdentityCheck(None, item, is_weak=True))
     parts: Callable[[Any], tuple[Any, ...]] = tuple
     if is_dict:
         has_tuples = any(type(key) is tuple for key in value)
         parts = _flat_parts if has_tuples else _keys_and_values
-    found.append(column(functools.partial(_parts_fetched, fetch, parts), held))
+    found.append(column(functools.partial(_parts_fetched, fetch, parts), checks))
     return True
 
 

@@ -52,10 +52,10 @@ class GuardedState:
     def is_replaced(self, now: GuardedState) -> bool:
         """Returns whether code that was read has been replaced by other code."""
         return any(
-            known.is_replaced is not None
-            and now.fingerprints.get(source, known) != known
-            and known.is_replaced()
-            for source, known in self.fingerprints.items()
+            fingerprint.is_replaced is not None
+            and now.fingerprints.get(source, fingerprint) != fingerprint
+            and fingerprint.is_replaced()
+            for source, fingerprint in self.fingerprints.items()
         )
 
     def note_changes(self, changed: Collection[Source], now: Fingerprints) -> None:

@@ -97,7 +97,7 @@ class State:
             if found is None or found is not reference():  # None, once the object is dead
                 return False
         return settings_hold(self.settings) and all(
-            content_of(fetch()) == known for fetch, known in self.content
+            content_of(fetch()) == content for fetch, content in self.content
         )
 
     def may_store(self, source: Source) -> bool:

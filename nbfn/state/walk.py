@@ -185,10 +185,10 @@ class Walk:
 
     def _unique_name(self, name: str, place: Any) -> str:
         """Returns the name of a class or a namespace, numbered if others have the same name."""
-        known = self._places[name]
-        number = next((i for i, each in enumerate(known) if each is place), len(known))
-        if number == len(known):
-            known.append(place)
+        places = self._places[name]
+        number = next((i for i, each in enumerate(places) if each is place), len(places))
+        if number == len(places):
+            places.append(place)
         return f"{name}#{number}" if number else name
 
     def _is_new(self, *key: Any) -> bool:
@@ -213,38 +213,38 @@ class Walk:
             if part.kind == "item":
                 self._visit(at, found, found())
             else:  # lengths and shapes are new objects each time
-                known = self.state.fingerprints[at] = fingerprint(found())
-                self.state.content.append((found, known.content))
+                now = self.state.fingerprints[at] = fingerprint(found())
+                self.state.content.append((found, now.content))
 
     def _visit(self, source: Source, fetch: Fetch, value: Any) -> None:
         """Fingerprints the value at a source, and follows it."""
         state = self.state
         functions: list[FunctionType] = []
         if is_a(value, ModuleType):
-            known = Fingerprint(("module", serial(value)), value.__name__)
+            found = Fingerprint(("module", serial(value)), value.__name__)
             if not is_user_module(value.__name__):
-                state.fingerprints[source] = known
-                self._check(fetch, value, known.content)
+                state.fingerprints[source] = found
+                self._check(fetch, value, found.content)
                 return
         elif value is not ABSENT and self._graph_time.changes(value):
-            known = Fingerprint(("holder", id(value)), f"another {type(value).__name__}")
-            state.fingerprints[source] = known
+            found = Fingerprint(("holder", id(value)), f"another {type(value).__name__}")
+            state.fingerprints[source] = found
             state.content.append((lambda: id(fetch()), id(value)))
             return
         else:
             if value is not ABSENT and not is_content(value) and not is_decorator_object(value):
                 functions = list(unwrapped(value))
             if functions:
-                known = fingerprint_of_functions(functions, value, self._graph_time)
+                found = fingerprint_of_functions(functions, value, self._graph_time)
             elif (
                 self._classes is not None and is_a(value, type) and is_user_module(value.__module__)
             ):
-                known = fingerprint_of_class(value)
+                found = fingerprint_of_class(value)
             else:
-                known = ABSENT if value is ABSENT else fingerprint(value)
-        state.fingerprints[source] = known
+                found = ABSENT if value is ABSENT else fingerprint(value)
+        state.fingerprints[source] = found
         state.opaque |= is_drawn_from(value)
-        self._check(fetch, value, content_of(value) if functions else known.content)
+        self._check(fetch, value, content_of(value) if functions else found.content)
         self.follow(source.name, source.route, value, fetch)
 
     def _check(self, fetch: Fetch, value: Any, content: Any) -> None:
@@ -354,8 +354,8 @@ class Walk:
         self.state.opaque |= bool(read.written)
         self.state.stored |= read.stored
         namespace = function.__globals__
-        known = map(namespace.get, read.globals)
-        if "keras" in self.named or "keras" in read.of_libraries or any(map(_is_keras, known)):
+        values = map(namespace.get, read.globals)
+        if "keras" in self.named or "keras" in read.of_libraries or any(map(_is_keras, values)):
             self._visit_config()
         if any(not _is_library(namespace.get(root)) for root in read.roots):
             self.named |= {ANY}
@@ -398,21 +398,21 @@ class Walk:
         self._objects_left -= 1
         self._visit_config()
         settings = Settings(value, (*names, *internal_names(self._wanted)))
-        known, here = self.state.fingerprints, Source("setting", name, route)
+        fingerprints, here = self.state.fingerprints, Source("setting", name, route)
         for each, plain in settings.plain.items():
-            known[self._source_of_setting(here, value, each)] = fingerprint(plain)
+            fingerprints[self._source_of_setting(here, value, each)] = fingerprint(plain)
         for each, parts in settings.parts.items():
             is_list = isinstance(vars(value)[each], list)
             if is_list:
                 text = f"{len(shown_parts(value, each))} {each.lstrip('_')}"
-                known[self._source_of_setting(here, value, each)] = Fingerprint(
+                fingerprints[self._source_of_setting(here, value, each)] = Fingerprint(
                     content_of(parts), text
                 )
             for i, part in enumerate(parts):
                 path = part_name(value, each, part, i)
                 at = Source("setting", name + path, route + path)
                 if not is_list:
-                    known[at] = fingerprint(part)
+                    fingerprints[at] = fingerprint(part)
                 self.follow(at.name, at.route, part, self._fetch_of(part))
         reference = weakref.ref(value)
         for each, other in settings.others.items():
@@ -550,8 +550,8 @@ class Walk:
 
     def _follow_given_to(self, name: str, route: str, value: Any) -> None:
         """Follows the user functions that a library's object was given, since it may call them."""
-        for path, given in given_to(value, self._searched):
-            self.follow(name + path, route + path, given, self._fetch_of(given))
+        for path, passed in given_to(value, self._searched):
+            self.follow(name + path, route + path, passed, self._fetch_of(passed))
 
     def _visit_own_attributes(
         self, name: str, route: str, holder: Fetch, own: Mapping[str, Any], wanted: list[str]
@@ -593,11 +593,11 @@ class Walk:
         is_mixed = any(package_of(cls) in ("tensorflow", "keras") for cls in libraries)
         # Keras and TensorFlow keep their bookkeeping, such as `history`, beside what users store.
         bookkeeping = attributes_of_methods(libraries) if is_mixed else frozenset[str]()
-        known = self.state.attributes
+        attributes = self.state.attributes
         found = (
             (name, without_descriptor(value))
             for name, value in sorted(own.items())
-            if name not in known and not name.startswith("__")
+            if name not in attributes and not name.startswith("__")
         )
         return [
             name
@@ -632,8 +632,8 @@ def _parts_of_module(value: tf.Module, own: Mapping[str, Any]) -> list[str]:
     ignored = _tensorflow.ignored_attributes(type(value))
     return [
         name
-        for name, held in own.items()
-        if not (name in ignored or name.startswith("_self_") or is_immutable(held))
+        for name, part in own.items()
+        if not (name in ignored or name.startswith("_self_") or is_immutable(part))
     ]
 
 

@@ -119,8 +119,8 @@ def outline_bundle(outline: Outline, graph: protocol.GraphRecord | None = None) 
     if not _is_in_kernel():
         return _static(outline)
     page = outline.record()
-    held = protocol.SavedView(view="page", page=page, graph=graph, snapshot=_kernel_snapshot())
-    bundle = _static(outline) | _saved_entry(held)
+    view = protocol.SavedView(view="page", page=page, graph=graph, snapshot=_kernel_snapshot())
+    bundle = _static(outline) | _saved_entry(view)
     if graph is not None and needs_widget():
         from nbfn.views.widget import graph_widget, widget_view
 

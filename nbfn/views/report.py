@@ -31,10 +31,10 @@ def report(path: str | os.PathLike[str] = "report.html", title: str = "Session")
     Raises:
         ReportError: If it cannot be written.
     """
-    shown: Session = session()
+    here: Session = session()
     now = feed()
     file = Path(path)
-    fallback = session_outline(shown.shown).html()  # this updates the feed too
+    fallback = session_outline(here.shown).html()  # this updates the feed too
     snapshot = now.snapshot().model_copy(update={"pages": now.pages()})
     page = document(snapshot, title, fallback)
     partial = file.with_name(f".{file.name}.{os.getpid()}")

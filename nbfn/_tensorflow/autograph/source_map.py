@@ -101,9 +101,9 @@ def origins(code: CodeType) -> set[tuple[str, int]]:
     own = {line for _, _, line in code.co_lines() if line is not None}
     found: set[tuple[str, int]] = set()
     try:
-        for made in _conversions():
-            if getattr(made.module, "__file__", None) == code.co_filename:
-                for place, origin in made.source_map.items():
+        for converted in _conversions():
+            if getattr(converted.module, "__file__", None) == code.co_filename:
+                for place, origin in converted.source_map.items():
                     if place.lineno in own:
                         found.add((origin.loc.filename, origin.loc.lineno))
     except (AttributeError, RuntimeError):  # RuntimeError: another thread converts a function
@@ -118,9 +118,9 @@ def original_line(file: str, line: int) -> tuple[str, int, str] | None:
         None if AutoGraph did not generate the line or the internals are missing.
     """
     try:
-        for made in _conversions():
-            if getattr(made.module, "__file__", None) == file:
-                origin = made.source_map.get((file, line))
+        for converted in _conversions():
+            if getattr(converted.module, "__file__", None) == file:
+                origin = converted.source_map.get((file, line))
                 if origin is not None:
                     return (
                         origin.loc.filename,

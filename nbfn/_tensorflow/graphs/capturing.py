@@ -65,13 +65,13 @@ def outputs_of(graph: Any) -> list[Any]:
 def unused_operations(results: Iterable[Any]) -> list[Any]:
     """Returns the operations of the current graph whose outputs are neither used nor results."""
     graph = tf.compat.v1.get_default_graph()
-    kept = {id(each) for each in results}
+    result_ids = {id(each) for each in results}
     return [
         op
         for op in graph.get_operations()
         if op.outputs
         and op.type not in ("Placeholder", "Const")
-        and not any(each.consumers() or id(each) in kept for each in op.outputs)
+        and not any(each.consumers() or id(each) in result_ids for each in op.outputs)
     ]
 
 

@@ -66,14 +66,14 @@ def _form(graph: Any) -> Any:
 
 
 def _form_of_nodes(
-    nodes: Iterable[Any], numbers: Mapping[str, Any], functions: Mapping[str, Any], known: Any
+    nodes: Iterable[Any], numbers: Mapping[str, Any], functions: Mapping[str, Any], forms: Any
 ) -> Any:
     return [
         (
             node.op,
             node.device,
             [_name_number(each, numbers) for each in node.input],
-            [(name, _form_of(node.attr[name], functions, known)) for name in sorted(node.attr)],
+            [(name, _form_of(node.attr[name], functions, forms)) for name in sorted(node.attr)],
         )
         for node in nodes
     ]
@@ -84,30 +84,30 @@ def _name_number(name: str, numbers: Mapping[str, Any]) -> tuple[Any, ...]:
     return name[:1] == "^", numbers[base], output
 
 
-def _form_of(attribute: Any, functions: Mapping[str, Any], known: Any) -> Any:
+def _form_of(attribute: Any, functions: Mapping[str, Any], forms: Any) -> Any:
     called = [each.name for each in (attribute.func, *attribute.list.func) if each.name]
     if called:
-        return [_form_of_function(name, functions, known) for name in called]
+        return [_form_of_function(name, functions, forms) for name in called]
     if attribute.s.startswith(tuple(each.encode() for each in _OF_NAMES)):
         return None
     return attribute.SerializeToString(deterministic=True)
 
 
-def _form_of_function(name: str, functions: Mapping[str, Any], known: dict[str, Any]) -> Any:
-    if name not in known:
+def _form_of_function(name: str, functions: Mapping[str, Any], forms: dict[str, Any]) -> Any:
+    if name not in forms:
         function = functions.get(name)
         if function is None:
             return name
-        known[name] = name  # for recursive functions
+        forms[name] = name  # for recursive functions
         arguments = [each.name for each in function.signature.input_arg]
         numbers = {each: -1 - i for i, each in enumerate(arguments)}
         numbers |= {node.name: i for i, node in enumerate(function.node_def)}
         outputs = [each.name for each in function.signature.output_arg]
-        known[name] = _digest(
+        forms[name] = _digest(
             (
                 [_name_number(function.ret[each], numbers) for each in outputs],
                 sorted(_name_number(each, numbers) for each in function.control_ret.values()),
-                _form_of_nodes(function.node_def, numbers, functions, known),
+                _form_of_nodes(function.node_def, numbers, functions, forms),
             )
         )
-    return known[name]
+    return forms[name]

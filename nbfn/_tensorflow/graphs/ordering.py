@@ -116,8 +116,8 @@ def _after_their_inputs(operations: list[Any]) -> list[Any]:
             if waiting[-1] is op and op.type not in _LOOPS:
                 needed = []
             else:
-                given = (*(each.op for each in waiting[-1].inputs), *waiting[-1].control_inputs)
-                needed = [each for each in given if each.name not in ordered]
+                inputs = (*(each.op for each in waiting[-1].inputs), *waiting[-1].control_inputs)
+                needed = [each for each in inputs if each.name not in ordered]
             if needed:
                 waiting += needed
             else:
@@ -131,8 +131,8 @@ def _waited_for(graph: Any, op: Any, above: list[Any]) -> list[Any]:
     if len(above) > MAX_EDGES:
         with graph.control_dependencies(above):
             above = [tf.no_op()]
-    given = {id(each.op) for each in op.inputs} | {id(op)}
-    op._add_control_inputs([each for each in above if id(each) not in given])
+    producers = {id(each.op) for each in op.inputs} | {id(op)}
+    op._add_control_inputs([each for each in above if id(each) not in producers])
     return above
 
 
@@ -163,7 +163,7 @@ def _needed(op: Any) -> list[Any]:
         each = waiting.pop()
         if each.name not in found:
             found[each.name] = each
-            waiting += [*(given.op for given in each.inputs), *each.control_inputs]
+            waiting += [*(tensor.op for tensor in each.inputs), *each.control_inputs]
     return list(found.values())
 
 
@@ -179,14 +179,14 @@ def add_callback(callback: Callable[..., Any], tensors: list[Any], before: Any =
         The operation that calls `callback`.
     """
     with tf.device("CPU:0"):
-        made = tf.numpy_function(callback, tensors, tf.bool, name=CALLBACK).op
-    manager: Any = getattr(made.graph, "experimental_acd_manager", None)
+        operation = tf.numpy_function(callback, tensors, tf.bool, name=CALLBACK).op
+    manager: Any = getattr(operation.graph, "experimental_acd_manager", None)
     if hasattr(manager, "run_independently"):
         # Otherwise it depends on earlier stateful operations, such as `before` itself.
-        manager.run_independently(made)
+        manager.run_independently(operation)
     if before is not None and hasattr(before, "_add_control_inputs"):
-        before._add_control_inputs([made])
-    return made
+        before._add_control_inputs([operation])
+    return operation
 
 
 class OrderedCallbacks:
@@ -208,9 +208,9 @@ class OrderedCallbacks:
         """Adds a callback, as `add_callback`; it runs after earlier ones."""
         graph: Any = tf.compat.v1.get_default_graph()
         with tf.control_dependencies(self._before(graph)):
-            made = add_callback(callback, tensors)
-        self._last[graph] = made.name
-        return made
+            operation = add_callback(callback, tensors)
+        self._last[graph] = operation.name
+        return operation
 
     def order(self, op: Any) -> None:
         """Makes a new operation depend on earlier callbacks if it writes."""
@@ -258,8 +258,8 @@ def _is_unordered(library: Any, name: str) -> bool:
     risky, writing = [], []
     inner: list[str] = []
     for node in library[name].node_def:
-        given = {each.lstrip("^").partition(":")[0] for each in node.input}
-        above[node.name] = given.union(*(above.get(each, ()) for each in given))
+        inputs = {each.lstrip("^").partition(":")[0] for each in node.input}
+        above[node.name] = inputs.union(*(above.get(each, ()) for each in inputs))
         if node.op not in _CANNOT_FAIL | _OF_SHAPES:
             risky.append(node.name)
         if _writes(node.op):

@@ -28,7 +28,7 @@ def graph_time_functions(graph: Any) -> list[Callable[..., Any]]:
         return []
     # The registry holds them weakly; the graphs keep them alive (TensorFlow 2.21).
     registered = (_registry.get(token) for token in _tokens(graph.as_graph_def()))
-    return [given for each in registered if each is not None for given in _given(each)]
+    return [passed for each in registered if each is not None for passed in _given(each)]
 
 
 def _tokens(definition: Any) -> Iterator[str]:

@@ -26,8 +26,8 @@ def _has_cancellation() -> bool:
     try:
         manager = _cancellation.CancellationManager()
         entered = _cancellation.CancellationManagerContext
-        known = _cancellation.context()
-        return known is None and not manager.is_cancelled and manager._impl and bool(entered)
+        context = _cancellation.context()
+        return context is None and not manager.is_cancelled and manager._impl and bool(entered)
     except AttributeError:
         return False
 
@@ -145,5 +145,5 @@ class Cancellation:
 
 def has_other_canceller() -> bool:
     """Returns whether another manager may cancel the functions that run now."""
-    known = None if _cancellation is None else _cancellation.context()
-    return known is not None and not isinstance(known, Cancellation)
+    context = None if _cancellation is None else _cancellation.context()
+    return context is not None and not isinstance(context, Cancellation)

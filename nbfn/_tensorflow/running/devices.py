@@ -45,10 +45,10 @@ def entered_devices() -> list[str]:
 
     TensorFlow keeps the scopes of ``with tf.device`` that it has parsed. Empty if it does not.
     """
-    known = getattr(_context, "_device_parsing_cache", None)
-    if not isinstance(known, dict):
+    parsed = getattr(_context, "_device_parsing_cache", None)
+    if not isinstance(parsed, dict):
         return []
-    return list(dict.fromkeys(scope[0] for scope in list(known.values())))
+    return list(dict.fromkeys(scope[0] for scope in list(parsed.values())))
 
 
 def is_custom_device(name: str) -> bool:

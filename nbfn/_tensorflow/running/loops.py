@@ -68,8 +68,8 @@ def register_loop(kind: type, loop: Loop) -> bool:
         return False
 
     def statement(iterated: Any, extra_test: Any, body: Any, *state: Any) -> None:
-        def over(known: Any, counted: Callable[[Any], None]) -> None:
-            _control_flow.for_stmt(known, extra_test, counted, *state)
+        def over(iterated: Any, counted: Callable[[Any], None]) -> None:
+            _control_flow.for_stmt(iterated, extra_test, counted, *state)
 
         loop(iterated, body, over)
 

@@ -37,20 +37,20 @@ def _drop_dead_servers(context: Any) -> None:
     Metadata are collected from all of them, so that a single dead one fails every collection (seen
     with TensorFlow 2.21). Local work, and work on the other servers, continues.
     """
-    known = getattr(context, "_server_def", None)
-    if known is None or not all(map(context.__class__.__dict__.get, _OF_CLUSTERS)):
+    server = getattr(context, "_server_def", None)
+    if server is None or not all(map(context.__class__.__dict__.get, _OF_CLUSTERS)):
         return
-    left = type(known)()
-    left.CopyFrom(known)
+    left = type(server)()
+    left.CopyFrom(server)
     for job in list(left.cluster.job):
-        if job.name == known.job_name:
+        if job.name == server.job_name:
             continue
         for task in list(job.tasks):
             if not context.check_alive(f"/job:{job.name}/replica:0/task:{task}"):
                 del job.tasks[task]
         if not job.tasks:
             left.cluster.job.remove(job)
-    if left != known:
+    if left != server:
         context.update_server_def(left)
 
 

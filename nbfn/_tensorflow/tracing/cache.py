@@ -130,8 +130,8 @@ class ObservedCache(DryCache):
         the Python code again.
         """
         wanted = _without_names(function_type)
-        for (known, candidate), concrete in self._primary.items():
-            if known == context and _without_names(candidate) == wanted:
+        for (key_context, candidate), concrete in self._primary.items():
+            if key_context == context and _without_names(candidate) == wanted:
                 return concrete
         return None
 

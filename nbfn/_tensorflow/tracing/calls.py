@@ -147,8 +147,8 @@ def canonical(function: Any, args: Any, kwargs: Any) -> tuple[Any, dict[str, Any
 
 def parameter_names(function: Any) -> list[str]:
     """Returns the names of a function's parameters."""
-    known = getattr(function, "_function_type", None)
-    return list(known.parameters) if known is not None else []
+    function_type = getattr(function, "_function_type", None)
+    return list(function_type.parameters) if function_type is not None else []
 
 
 def shapes_text(args: Any, kwargs: Any) -> str:
@@ -237,11 +237,11 @@ def _recorded_call(concrete: Any) -> Callable[[list[Any]], Any] | None:
         if kind == none:
             return pack(inference(inputs) or None)
         pair = concrete._select_forward_and_backward_functions(inputs, kind, True)
-        forward, given = pair.forward()
+        forward, passed = pair.forward()
         if forward not in executors:
             executors[forward] = _executor(forward)
         run = executors[forward]
-        results = forward.call_flat(*given) if run is None else run(given)
+        results = forward.call_flat(*passed) if run is None else run(passed)
         pair.record(results)
         return pack(results)
 
@@ -343,16 +343,16 @@ class WithoutOptimizations:
             return
         context = _context.context()
         before = self._before = context.function_call_options
-        known = before.executor_type, before.config_proto_serialized
-        options = _unoptimized_options.get(known)
+        settings = before.executor_type, before.config_proto_serialized
+        options = _unoptimized_options.get(settings)
         if options is None:
             config = tf.compat.v1.ConfigProto.FromString(before.config_proto_serialized)
             rewrites = config.graph_options.rewrite_options
             off = type(rewrites).OFF
             rewrites.constant_folding = rewrites.arithmetic_optimization = off
             rewrites.remapping = rewrites.dependency_optimization = off
-            made = type(before)(before.executor_type, config)
-            options = _unoptimized_options[known] = made
+            unoptimized = type(before)(before.executor_type, config)
+            options = _unoptimized_options[settings] = unoptimized
         context.function_call_options = options
 
     def __exit__(self, *error: object) -> None:

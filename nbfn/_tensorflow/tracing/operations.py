@@ -191,10 +191,10 @@ def differentiated(frame: FrameType | None) -> Differentiated | None:
     code = frame.f_code
     # The names of the local variables are those of TensorFlow 2.21.
     if code.co_name == _GRADIENT_OF_TAPE[1] and code.co_filename.endswith(_GRADIENT_OF_TAPE[0]):
-        known = frame.f_locals
-        tensors = [*(known.get("outputs") or ()), *(known.get("inputs") or ())]
+        variables = frame.f_locals
+        tensors = [*(variables.get("outputs") or ()), *(variables.get("inputs") or ())]
         return Differentiated(
-            str(known.get("op_name")), None, [t for t in tensors if tf.is_tensor(t)]
+            str(variables.get("op_name")), None, [t for t in tensors if tf.is_tensor(t)]
         )
     if code.co_name == _GRADIENT_OF_GRAPH[1] and code.co_filename.endswith(_GRADIENT_OF_GRAPH[0]):
         operation = frame.f_locals.get("op")

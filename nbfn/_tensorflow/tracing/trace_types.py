@@ -104,10 +104,10 @@ def unfold_spec(spec: Any) -> Node:
     kind = type(spec).__name__.removesuffix("Spec") or spec.value_type.__name__
     if parts and all(isinstance(part, tuple) and isinstance(part[0], str) for part in parts):
         return ContainerNode(kind, {f".{name}": _unfold_part(part) for name, part in parts})
-    held = [part for part in parts if _holds_specs(part)]
-    if len(held) == 1:
-        return ContainerNode(kind, {".element_spec": _unfold_part(held[0])})
-    return _unfold_part(tuple(held)) if held else TensorNode(spec)
+    with_specs = [part for part in parts if _holds_specs(part)]
+    if len(with_specs) == 1:
+        return ContainerNode(kind, {".element_spec": _unfold_part(with_specs[0])})
+    return _unfold_part(tuple(with_specs)) if with_specs else TensorNode(spec)
 
 
 def _unfold_part(part: Any) -> Node:

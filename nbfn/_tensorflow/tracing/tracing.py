@@ -64,8 +64,8 @@ def _with_decorators(args: Any, kwargs: Any) -> tuple[Any, Any]:
         leaves = tf.nest.flatten((args, kwargs))
         if _Weakref is None or not any(map(_is_decorated, leaves)):
             return args, kwargs
-        kept = [_Decorated(leaf) if _is_decorated(leaf) else leaf for leaf in leaves]
-        packed: tuple[Any, Any] = tf.nest.pack_sequence_as((args, kwargs), kept)
+        decorated = [_Decorated(leaf) if _is_decorated(leaf) else leaf for leaf in leaves]
+        packed: tuple[Any, Any] = tf.nest.pack_sequence_as((args, kwargs), decorated)
     except TypeError:  # keys that cannot be sorted
         return args, kwargs
     return packed
@@ -254,12 +254,12 @@ class UnlistedFunction(ScopedFunction):
 def untraced_copy(function: Any, kind: type) -> Any:
     """Returns a function of this class with the same Python function and options, untraced."""
     if hasattr(Function, "_clone"):
-        made = Function._clone(function, None)
+        copy = Function._clone(function, None)
     else:
-        made = tf_function(function.python_function, input_signature=function.input_signature)
-    made.__class__ = kind  # `_clone` makes a plain `Function` (TensorFlow 2.21)
-    mute_tracing_warning(made)
-    return made
+        copy = tf_function(function.python_function, input_signature=function.input_signature)
+    copy.__class__ = kind  # `_clone` makes a plain `Function` (TensorFlow 2.21)
+    mute_tracing_warning(copy)
+    return copy
 
 
 def options_of(function: Any) -> dict[str, Any]:

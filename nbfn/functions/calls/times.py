@@ -113,15 +113,15 @@ def _of_the_call(concrete: Any, executed: Iterable[Executed]) -> list[Executed]:
     function that it calls.
     """
     names: set[str] | None = None
-    kept = []
+    steps = []
     for each in executed:
         if each.name.partition("/")[0] not in _CALLS:
             if names is None:
                 names = {n.name for n in _tensorflow.all_nodes(concrete.graph.as_graph_def())}
             if each.name not in names:
                 continue
-        kept.append(each)
-    return kept
+        steps.append(each)
+    return steps
 
 
 def own_name(name: str) -> str:

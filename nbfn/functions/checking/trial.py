@@ -98,10 +98,10 @@ class VariableState:
 
     def add(self, variables: Iterable[Any]) -> None:
         """Saves the current values of more variables."""
-        known = {id(variable) for variable, _ in self._saved}
+        saved = {id(variable) for variable, _ in self._saved}
         parts = {id(part): part for variable in variables for part in _parts(variable)}
         for part in parts.values():
-            value = None if id(part) in known else _value(part)
+            value = None if id(part) in saved else _value(part)
             if value is not None:
                 self._saved.append((part, value))
 
@@ -142,8 +142,8 @@ class Trial:
         self._specs, self._args, self._kwargs = function.prepared(args, kwargs)
         self._functions = with_helpers(function.python_function)
         names = inspect.signature(function.python_function).parameters
-        given = dict(zip(names, self._args, strict=False))
-        reachable = {**given, **self._kwargs}
+        by_name = dict(zip(names, self._args, strict=False))
+        reachable = {**by_name, **self._kwargs}
         if function.owner is not None:
             reachable["self"] = function.owner
         self._python = SavedState(self._functions, reachable)
@@ -193,17 +193,17 @@ class Trial:
         )
 
     def _trace(self) -> tuple[Any, Exception | None]:
-        made = _tensorflow.untraced_copy(self._function, _Traced)
-        made.original = self._function
+        copy = _tensorflow.untraced_copy(self._function, _Traced)
+        copy.original = self._function
         try:
-            return self.traced(made), None
+            return self.traced(copy), None
         except Exception as error:
             return None, error
 
-    def traced(self, made: Any) -> Any:
+    def traced(self, copy: Any) -> Any:
         """Traces a private function for the arguments, without showing its prints."""
         with _listening(Counter(), ()):
-            return made.get_concrete_function(*self._specs, **self._kwargs)
+            return copy.get_concrete_function(*self._specs, **self._kwargs)
 
     def serve(self, concrete: Any) -> Exception | None:
         """Makes the call with a trace of `traced`; returns the error that it raised, if any."""
@@ -264,19 +264,19 @@ class Trial:
     def _known_variables(self) -> list[Any]:
         function = self._function
         read = [item for each in self._functions for item in named_values(each).items()]
-        given = [("self", function.owner), ("arguments", [*self._args, *self._kwargs.values()])]
-        leaves = named_leaves([*read, *given]).values()
-        known = [leaf for leaf in leaves if isinstance(leaf, tf.Variable)]
-        known += [
+        arguments = [("self", function.owner), ("arguments", [*self._args, *self._kwargs.values()])]
+        leaves = named_leaves([*read, *arguments]).values()
+        variables = [leaf for leaf in leaves if isinstance(leaf, tf.Variable)]
+        variables += [
             variable for trace in function.traces for variable in _captures(trace.live_concrete())
         ]
-        return known
+        return variables
 
     def _add_variables_of(self, concrete: Any) -> None:
         """Saves variables that only the trace captures, including those that it created."""
-        known = {id(variable) for variable, _ in self._variables}
-        more = [each for each in _captures(concrete) if id(each) not in known]
-        more += [each for each in self._known_variables() if id(each) not in known]
+        ids = {id(variable) for variable, _ in self._variables}
+        more = [each for each in _captures(concrete) if id(each) not in ids]
+        more += [each for each in self._known_variables() if id(each) not in ids]
         self._variables.add(more)
 
 

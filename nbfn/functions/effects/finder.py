@@ -137,21 +137,21 @@ class Finder:
         self._namespace = namespace
 
     def effects_in(
-        self, function: types.FunctionType, given: Mapping[str, AbstractValue] | None = None
+        self, function: types.FunctionType, arguments: Mapping[str, AbstractValue] | None = None
     ) -> Iterator[Effect]:
         """Yields the effects in a user function and in the functions that it calls.
 
         Args:
             function: The function.
-            given: The values of its arguments, as far as known.
+            arguments: The values of its arguments, as far as known.
         """
-        given = given or {}
+        arguments = arguments or {}
         # Functions of one decorator share their code, and differ in what they close over.
         closed = (id(each) for each in closure(function).values())
-        key = (function.__code__, *closed, *((n, _identity(v)) for n, v in given.items()))
+        key = (function.__code__, *closed, *((n, _identity(v)) for n, v in arguments.items()))
         if key in self.seen:
             return
-        self.seen[key] = (function, given)
+        self.seen[key] = (function, arguments)
         name = function.__name__
         if name == "__init__":
             name = function.__qualname__.rpartition(".")[0]
@@ -168,7 +168,7 @@ class Finder:
             return
         if function.__globals__ is self._namespace:
             self.reads |= set(names_in_code(code))
-        own = dict.fromkeys(parameters(node.args), UNKNOWN) | dict(given)
+        own = dict.fromkeys(parameters(node.args), UNKNOWN) | dict(arguments)
         walk = StatementWalk(CodeScope(names_of_function(function), own), self, is_own=False)
         for each in walk.block([node.body] if isinstance(node, ast.Lambda) else node.body):
             if each.function:
@@ -236,9 +236,9 @@ class StatementWalk:
             case ast.While():
                 yield from self._loop_body(node.test, lambda: self._children(node))
             case ast.If() if not self._finder.strict:
-                made = _created_if_missing(node.test)
+                created = _created_if_missing(node.test)
                 for each in self._children(node):
-                    if made is None or each.target != made:
+                    if created is None or each.target != created:
                         yield each
             case ast.MatchAs() | ast.MatchStar() | ast.MatchMapping():
                 yield from self._children(node)
@@ -595,8 +595,8 @@ class StatementWalk:
         if reason is not None:
             yield self._effect_of(reason, node)
         elif _is_builtin(value):
-            given = *args, *keywords.values(), value_of(getattr(value, "__self__", None))
-            for owner in {id(o): o for v in given for o in _and_held(v)}.values():
+            operands = *args, *keywords.values(), value_of(getattr(value, "__self__", None))
+            for owner in {id(o): o for v in operands for o in _and_held(v)}.values():
                 yield from self._special(node, owner)
             if value is not next and any(map(_may_be_iterator, (*args, *keywords.values()))):
                 yield self._effect("read", node, "takes from an iterator")
@@ -657,12 +657,12 @@ class StatementWalk:
                 yield from self._function(node, inner, ())
             function = function.__wrapped__
         code = function.__code__
-        given = dict(zip(code.co_varnames[: code.co_argcount], args, strict=False))
+        arguments = dict(zip(code.co_varnames[: code.co_argcount], args, strict=False))
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        given |= {name: keywords[name] for name in names if name in keywords}
+        arguments |= {name: keywords[name] for name in names if name in keywords}
         for name, default in _defaults(function):
-            given.setdefault(name, UNKNOWN if None in keywords else value_of(default))
-        for each in self._finder.effects_in(function, given):
+            arguments.setdefault(name, UNKNOWN if None in keywords else value_of(default))
+        for each in self._finder.effects_in(function, arguments):
             yield replace(each, line=getattr(node, "lineno", 0))
 
 

@@ -147,10 +147,10 @@ class TraceMonitor:
             return
         values = frame.f_locals
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        given = {name: value_of(values[name]) for name in names if name in values}
+        arguments = {name: value_of(values[name]) for name in names if name in values}
         if code.co_name in _MAKERS:
-            given |= dict.fromkeys(code.co_varnames[:1], FRESH)
-        found = next(self._finder.effects_in(function, given), None)
+            arguments |= dict.fromkeys(code.co_varnames[:1], FRESH)
+        found = next(self._finder.effects_in(function, arguments), None)
         if found is not None:
             raise StoppedTraceError(str(found), self._line(frame))
         if not self._finder.reads.isdisjoint(self._writes):

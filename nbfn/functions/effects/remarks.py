@@ -48,10 +48,10 @@ def remarks(python_function: Any, owner: Any = None, graph_time: Sequence[Any] =
     if not isinstance(function, FunctionType) or not is_user_module(function.__module__):
         return Remarks()
     try:
-        skipped = [each for given in graph_time for each in with_helpers(given)]
-        given = {} if owner is None else {function.__code__.co_varnames[0]: value_of(owner)}
+        skipped = [each for arguments in graph_time for each in with_helpers(arguments)]
+        arguments = {} if owner is None else {function.__code__.co_varnames[0]: value_of(owner)}
         finder = Finder(strict=False, skipped=[*graph_time, *skipped])
-        found = list(finder.effects_in(function, given))
+        found = list(finder.effects_in(function, arguments))
     except Exception:  # inspecting user objects may raise anything
         return Remarks()
     # AutoGraph converts a loop over a dataset to a loop of the graph.

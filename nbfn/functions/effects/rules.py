@@ -174,11 +174,11 @@ def reason_of_class(cls: type, *, is_own: bool) -> Reason | None:
     """Returns why creating an instance is Python's; None if the class's own code decides."""
     name = cls.__name__
     kind = "variable" if issubclass(cls, tf.Variable) else "make"
-    made = Reason(kind, f"makes {with_article(name)}")
+    plain = Reason(kind, f"makes {with_article(name)}")
     if issubclass(cls, BaseException):
         return None
     if cls.__module__ == "builtins":
-        return None if name in _CONTAINERS else _reason_of_builtin(name, is_own=is_own, other=made)
+        return None if name in _CONTAINERS else _reason_of_builtin(name, is_own=is_own, other=plain)
     if issubclass(cls, tf.GradientTape) and not is_own:
         return None
     if cls in (tf.TensorSpec, tf.TensorShape, tf.name_scope, tf.RaggedTensor, tf.IndexedSlices):
@@ -186,7 +186,7 @@ def reason_of_class(cls: type, *, is_own: bool) -> Reason | None:
     if not is_own and (is_user_module(cls.__module__) or package(cls.__module__) == "nbfn"):
         return None
     module = package(cls.__module__)
-    return made if name in _READING_NOTHING.get(module, ()) else _MODULES.get(module) or made
+    return plain if name in _READING_NOTHING.get(module, ()) else _MODULES.get(module) or plain
 
 
 def _reason_of_builtin(name: str, *, is_own: bool, other: Reason | None = None) -> Reason | None:
@@ -196,12 +196,12 @@ def _reason_of_builtin(name: str, *, is_own: bool, other: Reason | None = None) 
     return _BUILTINS.get(name, other)
 
 
-def reason_of_function(value: Any, shown: str, *, is_own: bool) -> Reason | None:
+def reason_of_function(value: Any, text: str, *, is_own: bool) -> Reason | None:
     """Returns why calling a function or method that is not user code is Python's.
 
     Args:
         value: The function or method.
-        shown: Its source expression.
+        text: Its source expression.
         is_own: Whether the cell itself calls it, not a function that the cell calls.
     """
     owner, name = getattr(value, "__self__", None), value.__name__
@@ -209,12 +209,12 @@ def reason_of_function(value: Any, shown: str, *, is_own: bool) -> Reason | None
     module = value.__module__ or getattr(owner, "__module__" if is_class else "__name__", "")
     if owner is None or is_class or isinstance(owner, types.ModuleType):
         if package(module) in LIBRARIES:
-            return _reason_of_library_function(value, shown, is_own=is_own)
+            return _reason_of_library_function(value, text, is_own=is_own)
         if module == "builtins":
             return _reason_of_builtin(name, is_own=is_own)
         if module == "_operator" and name in _IN_PLACE:
-            return Reason("write", f"calls {shown}()")
-        return reason_of_module(module, shown)
+            return Reason("write", f"calls {text}()")
+        return reason_of_module(module, text)
     if is_tensor(owner):
         return reason_of_tensor_method(name)
     if package(module) == "nbfn" and not is_own:  # a module's method on its own scope
@@ -223,12 +223,12 @@ def reason_of_function(value: Any, shown: str, *, is_own: bool) -> Reason | None
         bases = (cls.__name__ for cls in type(owner).__mro__ if is_library_class(cls))
         is_pure = any(name in _PURE_METHODS.get(base, ()) for base in bases)
         kind = type(owner).__name__
-        return None if is_pure else Reason("unknown", f"calls {shown}() of a {kind}")
-    return _reason_of_object_method(owner, name, shown)
+        return None if is_pure else Reason("unknown", f"calls {text}() of a {kind}")
+    return _reason_of_object_method(owner, name, text)
 
 
 def _reason_of_library_function(
-    function: Callable[..., Any], shown: str, *, is_own: bool
+    function: Callable[..., Any], text: str, *, is_own: bool
 ) -> Reason | None:
     """Returns why calling a function of TensorFlow or Keras is Python's."""
     name = getattr(function, "__name__", "")
@@ -236,10 +236,10 @@ def _reason_of_library_function(
         return _TF_PYTHON[name]
     module = str(getattr(function, "__module__", ""))
     if module.startswith("keras.") and not module.startswith(_PURE_KERAS):
-        return Reason("make", f"calls {shown}")
-    parts = {*shown.split(".")[1:-1], *module.split(".")}
+        return Reason("make", f"calls {text}")
+    parts = {*text.split(".")[1:-1], *module.split(".")}
     if not parts.isdisjoint(_TF_MODULES):
-        return Reason("data" if "data" in parts else "unknown", f"calls {shown}")
+        return Reason("data" if "data" in parts else "unknown", f"calls {text}")
     if is_own and not parts.isdisjoint(_RANDOM) and not name.startswith("stateless"):
         return Reason("draw", "draws random numbers")
     if name == "print" and is_own:
@@ -254,55 +254,55 @@ def reason_of_tensor_method(name: str) -> Reason | None:
     return None
 
 
-def _reason_of_object_method(owner: Any, name: str, shown: str) -> Reason | None:
+def _reason_of_object_method(owner: Any, name: str, text: str) -> Reason | None:
     """Returns why a method of another object, such as a list or a string, is Python's."""
     if owner is os.environ:
         return ENVIRONMENT
     module = type(owner).__module__
     if package(module) not in ("builtins", "collections"):
-        return reason_of_module(module, shown)
+        return reason_of_module(module, text)
     if isinstance(owner, str | bytes | int | float | tuple | range | frozenset | slice):
         return None
     if name in _PURE_OF_CONTAINERS:
         return None
     kind = "write" if name in MUTATORS else "unknown"
-    return Reason(kind, f"calls {shown}()", "return the value, or use a tf.Variable")
+    return Reason(kind, f"calls {text}()", "return the value, or use a tf.Variable")
 
 
 def calls_at_graph_time(value: Any) -> bool:
     """Returns whether this is ``tf.py_function`` or similar: its argument runs at each call."""
     name = getattr(value, "__name__", "")
     # `tf.py_function` has the name `eager_py_func` (TensorFlow 2.21).
-    known = ("eager_py_func", "py_function", "numpy_function", "py_func")
-    return name in known and package(value.__module__) in LIBRARIES
+    names = ("eager_py_func", "py_function", "numpy_function", "py_func")
+    return name in names and package(value.__module__) in LIBRARIES
 
 
-def reason_of_module(module: str, shown: str) -> Reason | None:
+def reason_of_module(module: str, text: str) -> Reason | None:
     """Returns why calling a function of a package is Python's; None if it is pure."""
     name = package(module)
     if name in LIBRARIES or name == "builtins":
         return None
     if name == "numpy" and "random" in module.split("."):
         return Reason("draw", "draws from NumPy's random numbers", _DRAW)
-    function = shown.rpartition(".")[2]
+    function = text.rpartition(".")[2]
     if (name, function) == ("time", "sleep"):
         return _WAIT
     is_reading = function not in _READING_NOTHING.get(name, ())
     if name in _MODULES and is_reading:
         return _MODULES[name]
     kind = "value" if name == "numpy" else "unknown"
-    return Reason(kind, f"calls {shown}() of {name or 'Python'}")
+    return Reason(kind, f"calls {text}() of {name or 'Python'}")
 
 
 def reason_of_state(owner: Any) -> Reason | None:
     """Returns why calling a Keras object is Python's: it keeps losses of the call."""
     try:
         for layer in owner._flatten_layers() if hasattr(owner, "_flatten_layers") else ():
-            kept = {name: each for name, each in vars(layer).items() if "regularizer" in name}
+            found = {name: each for name, each in vars(layer).items() if "regularizer" in name}
             for name in dir(type(layer)):
                 if name.endswith("_regularizer"):
-                    kept[name] = getattr(layer, name, None)
-            if any(each is not None for each in kept.values()):
+                    found[name] = getattr(layer, name, None)
+            if any(each is not None for each in found.values()):
                 return Reason("write", f"has `{layer.name}` keep a loss of its regularizer")
             # Those of `add_loss` and of activity regularizers, until the next call (Keras 3.15).
             if getattr(layer, "_losses", None):

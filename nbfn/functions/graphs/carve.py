@@ -100,7 +100,7 @@ class _Body:
     def build(self, arguments: Iterable[Any]) -> Any:
         """Imports the operations into the graph being traced, connected to the arguments."""
         graph = tf.compat.v1.get_default_graph()
-        given = dict(zip(self.feeds, arguments, strict=True))
+        by_name = dict(zip(self.feeds, arguments, strict=True))
         for capture in self.captures:
             captured = capture.enter(graph)
             if captured is None:
@@ -108,15 +108,15 @@ class _Body:
                     f"a variable that the carved function captured as `{capture.name}` no longer "
                     "exists; keep it alive as long as the function is called"
                 )
-            given[capture.name] = captured
+            by_name[capture.name] = captured
         read = self.part.read
-        mapping = {name: tensor for name, tensor in given.items() if name in read}
+        mapping = {name: tensor for name, tensor in by_name.items() if name in read}
         tf.graph_util.import_graph_def(self.part.graph_def, input_map=mapping, name="")
 
         def fetched(name: str) -> Any:
             if ":" not in name:
                 return None
-            return given[name] if name in given else graph.get_tensor_by_name(name)
+            return by_name[name] if name in by_name else graph.get_tensor_by_name(name)
 
         return _structure(self.fetches, fetched)
 
@@ -143,14 +143,14 @@ def _function_of(body: _Body, feeds: Mapping[str, Any], name: str) -> TracedFunc
         # Automatic control dependencies must not lead out of a version 1 loop; such a graph
         # has its own order.
         options["experimental_attributes"] = _tensorflow.WITHOUT_CONTROL_DEPENDENCIES
-    made = function(carved, **options)
-    made.known_as = None
+    traced = function(carved, **options)
+    traced.known_as = None
     try:
-        made.get_concrete_function()
+        traced.get_concrete_function()
     except BaseException:
-        unregister(made)  # the caller never gets it
+        unregister(traced)  # the caller never gets it
         raise
-    return made
+    return traced
 
 
 def _source(graph: Any) -> tuple[tf.Graph, list[_tensorflow.GraphCapture]]:

@@ -67,11 +67,11 @@ def _element(graph: tf.Graph, name: str, what: str) -> Any:
 
 
 def _unknown(graph: tf.Graph, name: str, operation: str, what: str) -> str:
-    known = [op.name for op in graph.get_operations()]
-    hint = did_you_mean(operation, known, most=4)
-    if not hint and known:
-        listed = ", ".join(f"`{each}`" for each in known[:MAX_LISTED])
-        hint = "; it has " + listed + (", ..." if len(known) > MAX_LISTED else "")
+    names = [op.name for op in graph.get_operations()]
+    hint = did_you_mean(operation, names, most=4)
+    if not hint and names:
+        listed = ", ".join(f"`{each}`" for each in names[:MAX_LISTED])
+        hint = "; it has " + listed + (", ..." if len(names) > MAX_LISTED else "")
     where = f"the graph has no operation `{operation}` for the {what} `{name}`"
     return where + (hint or "; it is empty")
 

@@ -104,8 +104,8 @@ def lines(function: Any, *args: Any, **kwargs: Any) -> LineTimes:
         args = (*owner, *args)
     origins = Origins(lines.__code__)
 
-    def listen(made: _tensorflow.NewOperation) -> None:
-        origins.of(made)
+    def listen(new: _tensorflow.NewOperation) -> None:
+        origins.of(new)
 
     instrument = Instrument(listen)
     with trial_of(function, args, kwargs) as trial, instrument.attached():
@@ -114,15 +114,15 @@ def lines(function: Any, *args: Any, **kwargs: Any) -> LineTimes:
         if error is not None:
             raise error
         trial.restore()
-        given, named = trial.arguments
-        times = run(concrete, given, named, timed=True).times
+        positional, named = trial.arguments
+        times = run(concrete, positional, named, timed=True).times
     if times is None:
         return LineTimes(
             function.label, (), 0.0, ("this version of TensorFlow does not report times",)
         )
     found = graph_times(graph_of_concrete(concrete), times)
-    known = _by_line(concrete.graph, origins, found)
-    in_order = sorted(known.values(), key=lambda each: -each.seconds)
+    times_by_line = _by_line(concrete.graph, origins, found)
+    in_order = sorted(times_by_line.values(), key=lambda each: -each.seconds)
     notes = tuple(_notes(function, found, in_order))
     whole = found.seconds or 1.0
     record = getattr(observer, "recorder", function.recorder)
@@ -135,19 +135,19 @@ def _by_line(graph: Any, origins: Origins, found: GraphTimes) -> dict[Any, LineT
     graphs = {"": graph}
     for each in _tensorflow.graphs_in(graph):
         graphs.update(_tensorflow.called_graphs(each))
-    known: dict[Any, LineTime] = {}
+    by_line: dict[Any, LineTime] = {}
     for body, operation, ran in found.found:
         origin = origins.at(graphs.get(body), operation.name)
         if origin is None or origin.spot.site.line is None:
             continue
         site = origin.spot.site
-        line = known.setdefault((site.file, site.line), LineTime(site, _text(origin)))
+        line = by_line.setdefault((site.file, site.line), LineTime(site, _text(origin)))
         line.seconds += ran.seconds
         line.gradient_seconds += ran.seconds if origin.is_gradient else 0.0
         line.operations += 1
         line.executions = max(line.executions, ran.executions)
         line.ran_as |= dict.fromkeys(found.times[body, operation.name].ran_as)
-    return known
+    return by_line
 
 
 def _text(origin: OperationOrigin) -> str:
@@ -156,11 +156,11 @@ def _text(origin: OperationOrigin) -> str:
     return cut(whole or origin.spot.text, _MAX_TEXT)
 
 
-def _notes(function: Any, found: GraphTimes, known: Sequence[LineTime]) -> Iterator[str]:
+def _notes(function: Any, found: GraphTimes, line_times: Sequence[LineTime]) -> Iterator[str]:
     whole = found.seconds or 1.0
     if function._jit_compile:
         yield ("it was timed without XLA, which runs a function as one program and hides its lines")
-    in_lines = sum(each.seconds for each in known)
+    in_lines = sum(each.seconds for each in line_times)
     others = found.other_seconds
     rest = found.seconds - in_lines - others
     if others > 0.005 * whole:

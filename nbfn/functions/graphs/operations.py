@@ -133,12 +133,12 @@ def graph_of_concrete(concrete: Any, captures: Sequence[str] = ()) -> Graph:
     """
     graph = concrete.graph
     named = {each.name: each for each in graph.get_operations()}
-    given = list(getattr(graph, "inputs", ()))
+    inputs = list(getattr(graph, "inputs", ()))
     captured = [internal for _, internal in getattr(graph, "captures", ())]
-    known = {id(tensor) for tensor in captured}
+    captured_ids = {id(tensor) for tensor in captured}
     return Graph(
         tuple(map(_operation, named.values())),
-        tuple((t.op.name, _spec(t)) for t in given if id(t) not in known),
+        tuple((t.op.name, _spec(t)) for t in inputs if id(t) not in captured_ids),
         tuple((t.op.name, _spec(t)) for t in _tensorflow.outputs_of(graph)),
         tuple((t.op.name, name) for t, name in zip(captured, captures, strict=False)),
         _bodies(graph),

@@ -168,9 +168,9 @@ def _definition(graph: tf.Graph, operations: Mapping[str, Any]) -> Any:
 
 def _keep_references(node: Any, operations: Mapping[str, Any]) -> None:
     """Removes control inputs from, and colocations with, operations that are left out."""
-    kept = [name for name in node.input if name[0] != "^" or name[1:] in operations]
+    references = [name for name in node.input if name[0] != "^" or name[1:] in operations]
     del node.input[:]
-    node.input.extend(kept)
+    node.input.extend(references)
     if _COLOCATION in node.attr:
         places = node.attr[_COLOCATION].list.s
         there = [each for each in places if each.decode().removeprefix("loc:@") in operations]

@@ -71,7 +71,7 @@ def graph_times(graph: Graph, times: Times) -> GraphTimes:
         body: {operation.name: operation for operation in operations}
         for body, operations in (("", graph.operations), *graph.bodies.items())
     }
-    known: dict[tuple[str, str], OperationTime] = {}
+    by_operation: dict[tuple[str, str], OperationTime] = {}
     found, others = [], []
     for ran in times.operations:
         path = next(_paths(index, "", ran.name), None)
@@ -79,19 +79,19 @@ def graph_times(graph: Graph, times: Times) -> GraphTimes:
             others.append(ran)
             continue
         for body, operation in path[:-1]:
-            before = known.get((body, operation.name), OperationTime())
+            before = by_operation.get((body, operation.name), OperationTime())
             after = replace(before, within=before.within + ran.seconds)
-            known[body, operation.name] = after
+            by_operation[body, operation.name] = after
         body, operation = path[-1]
-        before = known.get((body, operation.name), OperationTime())
-        known[body, operation.name] = OperationTime(
+        before = by_operation.get((body, operation.name), OperationTime())
+        by_operation[body, operation.name] = OperationTime(
             before.seconds + ran.seconds,
             before.within,
             before.executions + ran.executions,
             _with(before.ran_as, ran, operation),
         )
         found.append((body, operation, ran))
-    return GraphTimes(known, tuple(found), tuple(others), times.seconds)
+    return GraphTimes(by_operation, tuple(found), tuple(others), times.seconds)
 
 
 def _paths(
@@ -116,11 +116,11 @@ def _paths(
             yield [(body, caller)]
 
 
-def _with(known: tuple[str, ...], ran: TimedOperation, operation: Operation) -> tuple[str, ...]:
+def _with(names: tuple[str, ...], ran: TimedOperation, operation: Operation) -> tuple[str, ...]:
     """Adds the type that ran to those known, if it differs from the graph's."""
     plain = ran.type
     for prefix in _OWN_KERNELS:
         plain = plain.removeprefix(prefix)
     rewritten = _REWRITTEN.fullmatch(ran.name)
     other = f"{plain} ({rewritten['stage']})" if rewritten else plain
-    return known if other == operation.type or other in known else (*known, other)
+    return names if other == operation.type or other in names else (*names, other)

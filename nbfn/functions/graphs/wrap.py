@@ -91,14 +91,14 @@ class WrappedFunction(RecordView, tf.Module):  # type: ignore[misc]
         self._given = given
         self._python_function = reference_to(func) or (lambda: None)
         started = time.perf_counter()
-        made = _wrap(func, given)
+        concrete = _wrap(func, given)
         seconds = time.perf_counter() - started
-        self.concrete_function = made
-        setattr(self, "__call__", made)  # noqa: B010, so that what is loaded can be called
-        self._owned = list(_tensorflow.owned_variables(made))
+        self.concrete_function = concrete
+        setattr(self, "__call__", concrete)  # noqa: B010, so that what is loaded can be called
+        self._owned = list(_tensorflow.owned_variables(concrete))
         self.recorder = WatchedRecord(label)
         cause = Cause("first_trace", "wrapped: traced once, and never again")
-        self.recorder.add_trace(made, given.key, cause, self.site, seconds, roots(func))
+        self.recorder.add_trace(concrete, given.key, cause, self.site, seconds, roots(func))
         register(self)
 
     @property

@@ -57,14 +57,14 @@ class Given:
     def arguments(self, tensors: Sequence[Any]) -> list[Any]:
         """Returns the arguments for the Python code, with tensors in place of specifications."""
         rest = iter(tensors)
-        made = []
+        packed = []
         for item in self.items:
             flat = [
                 next(rest) if isinstance(leaf, tf.TensorSpec) else leaf
                 for leaf in tf.nest.flatten(item, expand_composites=True)
             ]
-            made.append(tf.nest.pack_sequence_as(item, flat, expand_composites=True))
-        return made
+            packed.append(tf.nest.pack_sequence_as(item, flat, expand_composites=True))
+        return packed
 
     def tensors(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[tf.Tensor]:
         """Converts the tensors of a call to the specifications.

@@ -71,9 +71,9 @@ def extent_of(name: str, array: np.ndarray, at: tuple[int, ...] | None = None) -
     if is_float(array) and array.dtype.kind != "c":
         finite = np.isfinite(array)
         not_finite = int(array.size - np.count_nonzero(finite))
-        known = array[finite] if not_finite else array
-        if known.size:
-            low, high = float(known.min()), float(known.max())
+        finite_values = array[finite] if not_finite else array
+        if finite_values.size:
+            low, high = float(finite_values.min()), float(finite_values.max())
     elif array.dtype.kind in "iu" and array.size:
         low, high = float(array.min()), float(array.max())
     first = array.reshape(-1)[: MAX_VALUES + 1]
@@ -157,9 +157,9 @@ _SUBNORMAL = {"float16": (np.uint16, 0x7FFF, 0x3FF), "float32": (np.uint32, 0x7F
 
 def _subnormal(array: np.ndarray) -> int:
     """Counts subnormal values by their bits: TensorFlow's threads treat them as zero."""
-    known = _SUBNORMAL.get(array.dtype.name)
-    if known is None:
+    layout = _SUBNORMAL.get(array.dtype.name)
+    if layout is None:
         return 0
-    kind, mask, highest = known
+    kind, mask, highest = layout
     bits = np.ascontiguousarray(array).view(kind) & kind(mask)
     return int(np.count_nonzero((bits > 0) & (bits <= highest)))

@@ -61,8 +61,8 @@ class Failure:
         if self.origin is not None:
             number = self.site.line
             place = "" if number is None else f"line {number}: "
-            given = ", ".join(str(each) for each in self.inputs) or "nothing"
-            parts.append(f"{place}`{self.origin.spot.text}` was given {given}{self._execution}")
+            inputs = ", ".join(str(each) for each in self.inputs) or "nothing"
+            parts.append(f"{place}`{self.origin.spot.text}` was given {inputs}{self._execution}")
         return "; ".join([*parts, *self.notes])
 
     @property
@@ -83,14 +83,14 @@ class _Recorder:
         self.seen: list[tuple[OperationOrigin, list[Extent]]] = []
         self.executions: dict[int, int] = {}
 
-    def __call__(self, made: _tensorflow.NewOperation) -> None:
-        origin = self._origins.of(made)
-        if made.operation is None or not self._is_wanted(made.operation):
+    def __call__(self, new: _tensorflow.NewOperation) -> None:
+        origin = self._origins.of(new)
+        if new.operation is None or not self._is_wanted(new.operation):
             return
-        named = zip(made.inputs, origin.inputs, strict=True)
-        given = [(each, name) for each, name in named if _is_informative(each, name)]
-        callback = functools.partial(self._observe, origin, [name for _, name in given])
-        _tensorflow.add_callback(callback, [each for each, _ in given], before=made.operation)
+        named = zip(new.inputs, origin.inputs, strict=True)
+        informative = [(each, name) for each, name in named if _is_informative(each, name)]
+        callback = functools.partial(self._observe, origin, [name for _, name in informative])
+        _tensorflow.add_callback(callback, [each for each, _ in informative], before=new.operation)
 
     def _is_wanted(self, operation: Any) -> bool:
         if self._name is None:
@@ -98,13 +98,13 @@ class _Recorder:
         return _base(operation.name) == self._name
 
     def _observe(self, origin: OperationOrigin, names: Sequence[str], *arrays: Any) -> Any:
-        given = [
+        values = [
             extent_of(name, np.asarray(array)) for name, array in zip(names, arrays, strict=True)
         ]
         with self._lock:
             self.executions[id(origin)] = self.executions.get(id(origin), 0) + 1
             self.seen = [each for each in self.seen if each[0] is not origin][-1000:]
-            self.seen.append((origin, given))
+            self.seen.append((origin, values))
         return False
 
 
@@ -145,10 +145,10 @@ def failure_of(
     if found is None:
         missing = ("the repeated call failed at an operation that was not observed",)
         return Failure(function.label, None, (), 0, message, missing)
-    origin, given = found
+    origin, values = found
     execution = recorder.executions[id(origin)]
     return Failure(
-        function.label, origin, tuple(given), execution, reason_of(again), tuple(_notes(concrete))
+        function.label, origin, tuple(values), execution, reason_of(again), tuple(_notes(concrete))
     )
 
 

@@ -41,21 +41,21 @@ class Instrument:
     def function(self, function: Any) -> Any:
         """Returns a private tf.function with the Python and options of a function, without XLA."""
         state = function.recorder.guards.state
-        known = self._clones.setdefault(function, {})
-        if state not in known:
-            made = known[state] = _tensorflow.untraced_copy(function, Instrumented)
-            made._jit_compile = None
-            made.original, made.instrument = weakref.ref(function), weakref.ref(self)
-        return known[state]
+        clones = self._clones.setdefault(function, {})
+        if state not in clones:
+            clone = clones[state] = _tensorflow.untraced_copy(function, Instrumented)
+            clone._jit_compile = None
+            clone.original, clone.instrument = weakref.ref(function), weakref.ref(self)
+        return clones[state]
 
     def call(self, function: Any, args: Any, kwargs: Any) -> Any:
         """Calls a function and those it calls: eagerly, or in the graph that is being made."""
         specs, args, kwargs = function.prepared(args, kwargs)
         with self.attached():
-            made = self.function(function)
+            clone = self.function(function)
             if specs is args:
-                return made(*args, **kwargs)
-            return made.get_concrete_function(*specs, **kwargs)(*args, **kwargs)
+                return clone(*args, **kwargs)
+            return clone.get_concrete_function(*specs, **kwargs)(*args, **kwargs)
 
     @contextlib.contextmanager
     def attached(self, eagerly: bool = False) -> Iterator[None]:
@@ -102,18 +102,18 @@ class Instrument:
         called = [str(each.name).removesuffix("_rewritten") for each in graphs]
         return [name for name in dict.fromkeys(called) if name not in self._heard_graphs]
 
-    def _heard(self, made: _tensorflow.NewOperation) -> Any:
+    def _heard(self, new: _tensorflow.NewOperation) -> Any:
         try:
-            if made.operation is not None:
-                graph = str(getattr(made.operation.graph, "name", ""))
+            if new.operation is not None:
+                graph = str(getattr(new.operation.graph, "name", ""))
                 if graph not in self._heard_graphs and not _tensorflow.trace_without_xla():
                     return None
                 self._heard_graphs.add(graph)
-            return self._listener(made)
+            return self._listener(new)
         except NbfnError:  # the stance stops at an eager operation
             raise
         except Exception as error:
-            report_failure(f"could not look at an operation `{made.type}`", error)
+            report_failure(f"could not look at an operation `{new.type}`", error)
             return None
 
 

@@ -138,31 +138,31 @@ class Monitor:
             self._seen.clear()
             self._executions.clear()
 
-    def __call__(self, made: _tensorflow.NewOperation) -> Sequence[Any] | None:
+    def __call__(self, new: _tensorflow.NewOperation) -> Sequence[Any] | None:
         """Called with each operation that is made."""
-        origin = self._origins.of(made)
-        if made.operation is not None:
-            self._callbacks.order(made.operation)
-        if made.type in _UNCHECKED or (made.type in _CALLS and not _is_compiled(made)):
+        origin = self._origins.of(new)
+        if new.operation is not None:
+            self._callbacks.order(new.operation)
+        if new.type in _UNCHECKED or (new.type in _CALLS and not _is_compiled(new)):
             return None
-        if any(each.dtype == tf.variant for each in made.inputs):
+        if any(each.dtype == tf.variant for each in new.inputs):
             return None  # it passes on elements of a list
-        outputs = [each for each in made.outputs if _is_floating(each)]
+        outputs = [each for each in new.outputs if _is_floating(each)]
         if not outputs:
             return None
-        named = zip(made.inputs, origin.inputs, strict=True)
-        given = [(each, name) for each, name in named if _is_floating(each)]
-        inputs = [each for each, _ in given]
-        constant = [made.operation is not None and each.op.type == "Const" for each in inputs]
-        names = [name for _, name in given]
+        named = zip(new.inputs, origin.inputs, strict=True)
+        floating = [(each, name) for each, name in named if _is_floating(each)]
+        inputs = [each for each, _ in floating]
+        constant = [new.operation is not None and each.op.type == "Const" for each in inputs]
+        names = [name for _, name in floating]
         check = functools.partial(self._check, origin, len(outputs), names, constant)
         self.operations += 1
-        if made.operation is None:
+        if new.operation is None:
             check(*(each.numpy() for each in (*outputs, *inputs)))
             return None
         checked = self._callbacks.add(check, [*outputs, *inputs])
         with tf.control_dependencies([checked]):
-            replacements = [tf.identity(e) if _is_floating(e) else e for e in made.outputs]
+            replacements = [tf.identity(e) if _is_floating(e) else e for e in new.outputs]
         self._origins.replaced(origin, replacements)
         return replacements
 
@@ -182,11 +182,11 @@ class Monitor:
             if health is not FINE and id(origin) not in self._seen:
                 # A NaN that the code writes is reported where it is used. An infinite constant is
                 # usually a mask, as in `test_nothing_is_found_in_sound_code`.
-                given = [
+                health_of_inputs = [
                     FINE if is_constant and np.isnan(each).any() else health_of(each)
                     for each, is_constant in zip(arrays[number:], constant, strict=True)
                 ]
-                kind = _kind(origin.type, health, given, arrays[number:])
+                kind = _kind(origin.type, health, health_of_inputs, arrays[number:])
                 if kind is not None:
                     self._add_finding(kind, origin, array, names, arrays[number:])
         return False
@@ -197,7 +197,7 @@ class Monitor:
         origin: OperationOrigin,
         output: np.ndarray,
         names: Sequence[str],
-        given: Sequence[np.ndarray],
+        inputs: Sequence[np.ndarray],
     ) -> None:
         wrong = _wrong(kind, output)
         index = tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong)), output.shape))
@@ -208,7 +208,7 @@ class Monitor:
             index,
             int(np.count_nonzero(wrong)),
             extent_of("", output),
-            tuple(extent_of(name, array, index) for name, array in zip(names, given, strict=True)),
+            tuple(extent_of(name, array, index) for name, array in zip(names, inputs, strict=True)),
             self._executions[id(origin)],
         )
         with self._lock:
@@ -224,28 +224,28 @@ def _is_floating(tensor: Any) -> bool:
     return bool(dtype.is_floating or dtype.is_complex) and not dtype._is_ref_dtype
 
 
-def _is_compiled(made: _tensorflow.NewOperation) -> bool:
+def _is_compiled(new: _tensorflow.NewOperation) -> bool:
     """Returns whether a call runs a function compiled by XLA, whose operations are hidden."""
     try:
-        return bool(made.operation is not None and made.operation.get_attr("_XlaMustCompile"))
+        return bool(new.operation is not None and new.operation.get_attr("_XlaMustCompile"))
     except ValueError:  # the operation has no such attribute
         return False
 
 
 def _kind(
-    kind: str, health: Health, given: Sequence[Health], inputs: Sequence[np.ndarray]
+    kind: str, health: Health, healths: Sequence[Health], inputs: Sequence[np.ndarray]
 ) -> str | None:
     """Returns the kind of a finding; None if the inputs were bad already."""
     if health.nan:
-        found = "nan" if not any(each.nan for each in given) else None
+        found = "nan" if not any(each.nan for each in healths) else None
     elif health.inf:
-        found = "inf" if not any(each.inf or each.nan for each in given) else None
+        found = "inf" if not any(each.inf or each.nan for each in healths) else None
     elif health.subnormal:
-        return "subnormal" if given and not any(each.subnormal for each in given) else None
+        return "subnormal" if healths and not any(each.subnormal for each in healths) else None
     else:
-        is_new = kind in _SHRINKING and given and all(each.all() for each in inputs)
+        is_new = kind in _SHRINKING and healths and all(each.all() for each in inputs)
         return "underflow" if is_new else None
-    return "given" if found and not given else found
+    return "given" if found and not healths else found
 
 
 def _wrong(kind: str, array: np.ndarray) -> Any:

@@ -86,8 +86,8 @@ def numerics(function: Recorded, args: Sequence[Any], kwargs: Mapping[str, Any])
 
 def _given(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[str]:
     """Yields notes on arguments that already contain NaN or infinity."""
-    given = inspect.signature(function.python_function).bind(*args, **kwargs).arguments
-    for name, value in given.items():
+    arguments = inspect.signature(function.python_function).bind(*args, **kwargs).arguments
+    for name, value in arguments.items():
         leaves = [each for each in tf.nest.flatten(value) if hasattr(each, "dtype")]
         for leaf in leaves:
             array = np.asarray(leaf) if tf.as_dtype(leaf.dtype).is_numpy_compatible else None

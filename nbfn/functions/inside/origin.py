@@ -68,10 +68,10 @@ class Origins:
         # Weakly, because a function with the stance "check_numerics" keeps it for all its traces.
         self._in_graph: WeakKeyDictionary[Any, dict[str, OperationOrigin]] = WeakKeyDictionary()
 
-    def of(self, made: _tensorflow.NewOperation) -> OperationOrigin:
+    def of(self, new: _tensorflow.NewOperation) -> OperationOrigin:
         """Returns the origin of a new operation."""
         users, derived, is_gradient, is_in_library = None, None, False, False
-        for frame in frames(made.frame, self._until):
+        for frame in frames(new.frame, self._until):
             if derived is None:
                 derived = _tensorflow.differentiated(frame)
             is_gradient |= _tensorflow.makes_gradients(frame)
@@ -83,16 +83,16 @@ class Origins:
                 break
             is_in_library |= derived is None and is_of_library(frame)
         spot = NOWHERE if users is None else spot_of(users)
-        name = "" if made.operation is None else str(made.operation.name)
-        origin = OperationOrigin(made.type, name, spot, (), is_gradient)
+        name = "" if new.operation is None else str(new.operation.name)
+        origin = OperationOrigin(new.type, name, spot, (), is_gradient)
         origin.is_in_library = is_in_library and users is not None
-        known = None if derived is None else self._differentiated_origin(derived)
+        forward = None if derived is None else self._differentiated_origin(derived)
         if is_gradient:
             origin.asked_at = spot
-        if known is not None:
-            origin.spot, origin.is_in_library = known.spot, known.is_in_library
-        origin.inputs = tuple(self._name(each, users, origin) for each in made.inputs)
-        self._note(origin, made)
+        if forward is not None:
+            origin.spot, origin.is_in_library = forward.spot, forward.is_in_library
+        origin.inputs = tuple(self._name(each, users, origin) for each in new.inputs)
+        self._note(origin, new)
         return origin
 
     def at(self, graph: Any, name: str) -> OperationOrigin | None:
@@ -109,11 +109,11 @@ class Origins:
             self._by_tensor[tensor] = origin
             self._names.note(tensor, self._text(origin))
 
-    def _note(self, origin: OperationOrigin, made: _tensorflow.NewOperation) -> None:
-        if made.operation is not None:
-            self._in_graph.setdefault(made.operation.graph, {})[origin.name] = origin
-        if made.type != "Placeholder":  # TensorFlow makes it where a capture is first used
-            self.replaced(origin, made.outputs)
+    def _note(self, origin: OperationOrigin, new: _tensorflow.NewOperation) -> None:
+        if new.operation is not None:
+            self._in_graph.setdefault(new.operation.graph, {})[origin.name] = origin
+        if new.type != "Placeholder":  # TensorFlow makes it where a capture is first used
+            self.replaced(origin, new.outputs)
 
     @staticmethod
     def _text(origin: OperationOrigin) -> str:
@@ -132,9 +132,9 @@ class Origins:
         if derived.operation is not None:
             return self.at(derived.operation.graph, derived.operation.name)
         for tensor in derived.tensors:
-            known = self.known(tensor)
-            if known is not None and known.type == derived.type:
-                return known
+            forward = self.known(tensor)
+            if forward is not None and forward.type == derived.type:
+                return forward
         for tensor in derived.tensors:  # its inputs, which other operations may also use
             operation = getattr(tensor, "op", None)
             using = [] if operation is None else tensor.consumers()

@@ -128,16 +128,16 @@ class _Collector:
         self._kept_bytes = 0
         self.found: dict[tuple[str, Site], Value] = {}
 
-    def __call__(self, made: _tensorflow.NewOperation) -> None:
-        origin = self._origins.of(made)
-        frame = next(filter(is_user_frame, frames(made.frame)), None)
+    def __call__(self, new: _tensorflow.NewOperation) -> None:
+        origin = self._origins.of(new)
+        frame = next(filter(is_user_frame, frames(new.frame)), None)
         # While AutoGraph builds a loop or branch, names have the values of its last part.
         if frame is not None and not spot_of(frame).is_statement:
             self.look_into(frame)
         site = origin.spot.site
-        is_wanted = made.operation is not None and site.line in self._lines
-        if is_wanted and not origin.is_gradient and made.type not in ("Const", "Placeholder"):
-            for each in made.outputs[:1]:
+        is_wanted = new.operation is not None and site.line in self._lines
+        if is_wanted and not origin.is_gradient and new.type not in ("Const", "Placeholder"):
+            for each in new.outputs[:1]:
                 self._attach(each, origin.spot.text, site)
 
     def look_into(self, frame: FrameType) -> None:
@@ -148,8 +148,8 @@ class _Collector:
         for name, value in list(frame.f_locals.items()):
             if not tf.is_symbolic_tensor(value) or _AUTOGRAPHS.match(name):
                 continue
-            known = self._named.get((name, id(value)))
-            if value.graph is not graph or (known is not None and known() is value):
+            latest = self._named.get((name, id(value)))
+            if value.graph is not graph or (latest is not None and latest() is value):
                 continue
             self._named[name, id(value)] = weakref.ref(value)
             origin = self._origins.known(value)

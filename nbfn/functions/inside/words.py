@@ -130,10 +130,10 @@ class _WithoutAutograph(ast.NodeTransformer):
 
 
 def _call(node: ast.Call) -> ast.expr:
-    function, given, named = node.args[0], *node.args[1:3]
-    args: list[ast.expr] = [ast.Starred(given, ast.Load())]
-    if isinstance(given, ast.Tuple):
-        args = given.elts
+    function, positional, named = node.args[0], *node.args[1:3]
+    args: list[ast.expr] = [ast.Starred(positional, ast.Load())]
+    if isinstance(positional, ast.Tuple):
+        args = positional.elts
     keywords = named.keywords if isinstance(named, ast.Call) else []
     return ast.Call(function, args, keywords)
 
@@ -190,8 +190,8 @@ class TensorNames:
         if names:
             in_text = [name for name in names if re.search(rf"\b{re.escape(name)}\b", text)]
             return (in_text or names)[-1]
-        for known in (tensor, outer):
-            noted = self._texts.get(known)
+        for each in (tensor, outer):
+            noted = self._texts.get(each)
             if noted is not None and noted != text:
                 return noted
         return "" if frame is None else _name_of_source(outer, frame)
@@ -201,8 +201,8 @@ def _names_in(frame: FrameType, is_wanted: Callable[[Any], bool]) -> list[str]:
     """Returns the user's names for some value in a frame."""
     found = [name for name, value in list(frame.f_locals.items()) if is_wanted(value)]
     if not found:
-        known = frame.f_globals
-        found = [n for n in frame.f_code.co_names if n in known and is_wanted(known[n])]
+        variables = frame.f_globals
+        found = [n for n in frame.f_code.co_names if n in variables and is_wanted(variables[n])]
     # AutoGraph's `retval_` (TensorFlow 2.21) has the user's tensor, too. A heuristic: names of the
     # user that end like this are left out.
     return [name for name in found if not name.endswith("_")]

@@ -53,16 +53,16 @@ def _misuse(found: Any) -> str:
 
 @contextmanager
 def _expecting(functions: tuple[Any, ...], at_most: int) -> Iterator[None]:
-    made: dict[str, list[Trace]] = {function.id: [] for function in functions}
+    traces_by_id: dict[str, list[Trace]] = {function.id: [] for function in functions}
     for function in functions:
-        function.recorder.listeners.append(made[function.id].append)
+        function.recorder.listeners.append(traces_by_id[function.id].append)
     try:
         yield
     finally:
         for function in functions:
-            function.recorder.listeners.remove(made[function.id].append)
+            function.recorder.listeners.remove(traces_by_id[function.id].append)
     for function in functions:
-        new = made[function.id]
+        new = traces_by_id[function.id]
         if len(new) > at_most:
             why = "".join(
                 f"\n  trace {t.number} ({t.site}): {t.cause.sentence} [{t.signature}]" for t in new

@@ -324,11 +324,11 @@ class Recorder(Record):
             return None
         key = call.key_of(concrete.function_type)
         for trace in reversed(list(self.traces.values())):
-            known = trace.live_concrete()
+            older = trace.live_concrete()
             if (
-                known is not None
+                older is not None
                 and trace.differs_in_state_alone(key, call.wanted.context)
-                and _tensorflow.are_equivalent(known, concrete)
+                and _tensorflow.are_equivalent(older, concrete)
             ):
                 causes = stale_causes(trace.state.differences(call.wanted.state))
                 with self.lock:
@@ -342,7 +342,7 @@ class Recorder(Record):
                 if self.warns:
                     self.limit.warn_of_needless_traces(self.name, self.calls + 1, causes)
                 call.allow_interrupt()
-                return known
+                return older
         return None
 
     def added(self, concrete: Any) -> None:

@@ -64,9 +64,9 @@ def record_definition(python_function: Callable[..., Any]) -> tuple[Cause, Defin
     name = getattr(function, "__qualname__", "")
     if code is None or module is None:
         return FIRST, None
-    known, before = (digest(code), code.co_firstlineno), _seen.get((module, name))
-    if before is None or before.code != known:
-        definition = _seen[module, name] = Definition(known)
+    identity, before = (digest(code), code.co_firstlineno), _seen.get((module, name))
+    if before is None or before.code != identity:
+        definition = _seen[module, name] = Definition(identity)
     else:
         definition = before
     definition.made += 1

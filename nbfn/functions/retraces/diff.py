@@ -144,17 +144,17 @@ def diff(a: Any, b: Any) -> TraceDiff:
     )
 
 
-def _trace_of(given: Any) -> Trace:
-    if hasattr(given, "graph_def"):
-        return given  # type: ignore[no-any-return]
-    made = getattr(given, "traces", None)
-    if not isinstance(made, tuple):
+def _trace_of(subject: Any) -> Trace:
+    if hasattr(subject, "graph_def"):
+        return subject  # type: ignore[no-any-return]
+    traces = getattr(subject, "traces", None)
+    if not isinstance(traces, tuple):
         raise TypeError(
-            f"expected a trace or a traced function to compare, found {type(given).__name__}"
+            f"expected a trace or a traced function to compare, found {type(subject).__name__}"
         )
-    if not made:
-        raise ValueError(f"`{given.label}` has no trace yet; call it first")
-    return made[-1]  # type: ignore[no-any-return]
+    if not traces:
+        raise ValueError(f"`{subject.label}` has no trace yet; call it first")
+    return traces[-1]  # type: ignore[no-any-return]
 
 
 def _causes(trace: Trace, other: Trace) -> tuple[Cause, ...]:

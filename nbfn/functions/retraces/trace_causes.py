@@ -48,10 +48,10 @@ def causes_of(
     return (*causes, *_widening_causes(wanted.key, key)), nearest
 
 
-def _widening_causes(wanted: Key, made: Key) -> tuple[Cause, ...]:
+def _widening_causes(wanted: Key, actual: Key) -> tuple[Cause, ...]:
     """Returns the causes for arguments that ``reduce_retracing`` made more general."""
     found = []
-    for path, leaf in made.leaves.items():
+    for path, leaf in actual.leaves.items():
         needed = wanted.leaves.get(path)
         if not (isinstance(leaf, TensorLeaf) and isinstance(needed, TensorLeaf)):
             continue

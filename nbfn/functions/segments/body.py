@@ -60,13 +60,13 @@ def function_of(
         surroundings: The environment in which it is made.
         closed: Values of names that only the function can access.
     """
-    known = {_GIVEN: begin, _KEEP: _all_of(keep), _CALL: _converted, **closed}
-    given, made = (", ".join(f"{n!r}: {n}" for n in names) for names in (parameters, writes))
+    variables = {_GIVEN: begin, _KEEP: _all_of(keep), _CALL: _converted, **closed}
+    passed, returned = (", ".join(f"{n!r}: {n}" for n in names) for names in (parameters, writes))
     tree = ast.parse(
-        f"def make({', '.join(known)}):\n"
+        f"def make({', '.join(variables)}):\n"
         f"    def {_FUNCTION}({', '.join(parameters)}):\n"
-        f"        {_GIVEN}({{{given}}})\n"
-        f"        return {_KEEP}({{{made}}})\n"
+        f"        {_GIVEN}({{{passed}}})\n"
+        f"        return {_KEEP}({{{returned}}})\n"
         f"    return {_FUNCTION}"
     )
     for each in ast.walk(tree):
@@ -81,7 +81,7 @@ def function_of(
     exec(
         surroundings.compile_module(ast.fix_missing_locations(tree)), surroundings.namespace, scope
     )
-    function: FunctionType = scope["make"](*known.values())
+    function: FunctionType = scope["make"](*variables.values())
     function.__name__ = function.__qualname__ = name
     function.__code__ = function.__code__.replace(co_name="step")
     function.__module__ = surroundings.namespace.get("__name__", "__main__")
@@ -109,8 +109,8 @@ def _converted(function: Any, /, *args: Any, **kwargs: Any) -> Any:
 def _all_of(keep: Keep) -> Keep:
     """Makes all computed operations run before the results: an unused one may still raise."""
 
-    def kept(made: Mapping[str, Any]) -> dict[str, Any]:
-        results = keep(made)
+    def kept(values: Mapping[str, Any]) -> dict[str, Any]:
+        results = keep(values)
         idle = _tensorflow.unused_operations(results.values())
         if not idle:
             return results

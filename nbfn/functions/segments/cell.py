@@ -47,7 +47,7 @@ class TracedCell(GroupView):
         cell: AnalysedCell,
         name: str,
         surroundings: Surroundings,
-        known: TracedCell | None = None,
+        previous: TracedCell | None = None,
         *,
         lazily: bool = False,
     ) -> None:
@@ -58,7 +58,7 @@ class TracedCell(GroupView):
         self.place: Cell | None = None
         self.changed = next(clock)
         self.seconds = (0.0, 0.0)
-        before = known.plan if known is not None else None
+        before = previous.plan if previous is not None else None
         self.plan: Plan = Plan(cell, name, surroundings, before, lazily=lazily)
         _live[self.id] = self
 
@@ -117,8 +117,8 @@ class TracedCell(GroupView):
     @property
     def speedup(self) -> float | None:
         """How many times faster the segments are than eager runs; None if unknown."""
-        known = [each.times for each in self.segments]
-        pairs = [(t.python, t.graph) for t in known if t.python is not None and t.graph]
+        times = [each.times for each in self.segments]
+        pairs = [(t.python, t.graph) for t in times if t.python is not None and t.graph]
         if not pairs:
             return None
         return sum(p for p, _ in pairs) / sum(g for _, g in pairs)

@@ -80,14 +80,14 @@ class OutputContract:
 
     Args:
         expected: The names that Python wrote, and their values.
-        given: The arguments of Python's run, by name.
+        arguments: The arguments of Python's run, by name.
 
     Attributes:
         results: The results of the trace, by name.
         recipe: How the names are assembled from them; None until they were compared.
     """
 
-    def __init__(self, expected: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    def __init__(self, expected: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
         self.results: dict[str, Any] = {}
         self.recipe: Recipe | None = None
         self._expected = expected
@@ -96,7 +96,7 @@ class OutputContract:
         self._builds: list[Build] = []
         self._indices: dict[int, tuple[int, Any]] = {}
         self._alive: list[Any] = []  # keeps ids valid
-        for name, value in given.items():
+        for name, value in arguments.items():
             self._note(value, (name,))
 
     def _note(self, value: Any, path: tuple[Any, ...], depth: int = 0) -> None:
@@ -112,68 +112,68 @@ class OutputContract:
         """Takes the symbolic arguments of the trace, by name."""
         self._symbols = symbols
 
-    def keep(self, made: Mapping[str, Any]) -> dict[str, Any]:
+    def keep(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Returns the results of the trace, by name; builds the recipe.
 
         Args:
-            made: The names and their values while tracing.
+            values: The names and their values while tracing.
 
         Raises:
             NotKeptError: If one of them would get another value.
         """
-        names = tuple((n, self._index_of(n, value, self._expected[n])) for n, value in made.items())
+        names = tuple((n, self._index_of(n, v, self._expected[n])) for n, v in values.items())
         self.recipe = Recipe(tuple(self._builds), names)
         return self.results
 
-    def _index_of(self, name: str, made: Any, expected: Any) -> int:
+    def _index_of(self, name: str, got: Any, expected: Any) -> int:
         """Returns the index of a value among those that the recipe makes."""
         # Equal constants are often one object, so identity shows no relation of their names.
         if id(expected) not in self._indices or isinstance(expected, _CONSTANTS):
-            build = self._build(name, made, expected)
-            self._indices[id(expected)] = len(self._builds), made
+            build = self._build(name, got, expected)
+            self._indices[id(expected)] = len(self._builds), got
             self._builds.append(build)
-            self._alive.extend((expected, made))
+            self._alive.extend((expected, got))
         number, earlier = self._indices[id(expected)]
-        if not (isinstance(expected, _CONSTANTS) or _is_same(made, earlier)):
+        if not (isinstance(expected, _CONSTANTS) or _is_same(got, earlier)):
             raise _broken(name, "as the object of another name, depending on a value")
         return number
 
-    def _build(self, name: str, made: Any, expected: Any) -> Build:
+    def _build(self, name: str, got: Any, expected: Any) -> Build:
         paths = self._paths.get(id(expected), ())
         for path in paths:  # also if a graph would copy it: the name keeps its object
-            if _is_same(made, _at_path(self._symbols, path)):
+            if _is_same(got, _at_path(self._symbols, path)):
                 return _build_argument(path)
         # Which object Python returned may depend on a value, as in `if norm < limit`.
-        if paths and made is not expected:
+        if paths and got is not expected:
             raise _broken(name, "as an existing object, depending on a value")
         if isinstance(expected, tf.GradientTape):
             return _used_tape
-        if is_tensor(made) and is_tensor(expected) and not is_variable(expected):
-            return self._tensor(name, made, expected)
-        if made is expected and (
+        if is_tensor(got) and is_tensor(expected) and not is_variable(expected):
+            return self._tensor(name, got, expected)
+        if got is expected and (
             is_tensor(expected) or not isinstance(expected, _CONSTANTS + _CONTAINERS)
         ):
             return _object(name, expected)
-        if made is expected and isinstance(expected, _CONTAINERS) and not _is_constant(expected):
+        if got is expected and isinstance(expected, _CONTAINERS) and not _is_constant(expected):
             raise _broken(name, "as an existing object")
-        if is_tensor(made) or is_tensor(expected) or type(made) is not type(expected):
+        if is_tensor(got) or is_tensor(expected) or type(got) is not type(expected):
             raise _broken(name, f"as {_describe(expected)}")
         if isinstance(expected, _CONSTANTS):
             # By text, too: 0.0 equals -0.0.
-            if made is not expected and not (made == expected and repr(made) == repr(expected)):
-                raise _broken(name, f"as {expected!r}, where a graph gives {made!r}")
+            if got is not expected and not (got == expected and repr(got) == repr(expected)):
+                raise _broken(name, f"as {expected!r}, where a graph gives {got!r}")
             return lambda *_: expected
         if isinstance(expected, _CONTAINERS):
-            return self._container(name, made, expected)
+            return self._container(name, got, expected)
         raise _broken(name, f"as {_describe(expected)}")
 
-    def _tensor(self, name: str, made: Any, expected: Any) -> Build:
+    def _tensor(self, name: str, got: Any, expected: Any) -> Build:
         is_plain = isinstance(expected, tf.Tensor)
-        if not (isinstance(made, tf.Tensor) if is_plain else type(made) is type(expected)):
+        if not (isinstance(got, tf.Tensor) if is_plain else type(got) is type(expected)):
             raise _broken(name, f"as {_describe(expected)}")
-        if getattr(made, "dtype", None) != getattr(expected, "dtype", None):
-            raise _broken(name, f"as {expected.dtype.name}, where a graph gives {made.dtype.name}")
-        if is_plain and not expected.shape.is_compatible_with(made.shape):
+        if getattr(got, "dtype", None) != getattr(expected, "dtype", None):
+            raise _broken(name, f"as {expected.dtype.name}, where a graph gives {got.dtype.name}")
+        if is_plain and not expected.shape.is_compatible_with(got.shape):
             raise _broken(name, "with another shape than a graph")
         if is_plain and expected.dtype in (tf.resource, tf.variant):
             raise _broken(name, f"as a {expected.dtype.name} tensor")
@@ -181,12 +181,12 @@ class OutputContract:
         number = len(self.results)
         while key in self.results or (key != own and key in self._expected):
             key, number = f"{own}_{number}", number + 1
-        self.results[key] = made
+        self.results[key] = got
         attributes = attributes_of(expected)
         if not attributes:
             return lambda results, *_: results[key]
-        held = vars(made)
-        parts = {each: self._index_of(key, held.get(each), v) for each, v in attributes.items()}
+        now = vars(got)
+        parts = {each: self._index_of(key, now.get(each), v) for each, v in attributes.items()}
 
         def build(results: Mapping[str, Any], _: Any, values: Sequence[Any]) -> Any:
             for each, number in parts.items():
@@ -195,20 +195,20 @@ class OutputContract:
 
         return build
 
-    def _container(self, name: str, made: Any, expected: Any) -> Build:
-        if len(made) != len(expected):
+    def _container(self, name: str, got: Any, expected: Any) -> Build:
+        if len(got) != len(expected):
             raise _broken(
-                name, f"as {_describe(expected)} of {len(expected)}, and a graph of {len(made)}"
+                name, f"as {_describe(expected)} of {len(expected)}, and a graph of {len(got)}"
             )
         cls = type(expected)
         if isinstance(expected, dict):
             keys = list(expected)
-            if list(made) != keys or not all(isinstance(key, _CONSTANTS) for key in keys):
+            if list(got) != keys or not all(isinstance(key, _CONSTANTS) for key in keys):
                 raise _broken(name, "with other keys than a graph")
-            numbers = [self._index_of(name, made[key], expected[key]) for key in keys]
+            numbers = [self._index_of(name, got[key], expected[key]) for key in keys]
             make = (lambda values: dict(zip(keys, values, strict=True))) if cls is dict else None
         else:
-            numbers = [self._index_of(name, m, k) for m, k in zip(made, expected, strict=True)]
+            numbers = [self._index_of(name, m, k) for m, k in zip(got, expected, strict=True)]
             make = cls if cls in (list, tuple) else getattr(cls, "_make", None)
         if make is None:
             raise _broken(name, f"as {_describe(expected)}")
@@ -246,7 +246,7 @@ def attributes_of(value: Any) -> dict[str, Any]:
     if not isinstance(value, tf.Tensor) or not vars(value):
         return {}
     # `tf.zeros` sets this one (TensorFlow 2.21), which changes no result.
-    return {name: held for name, held in vars(value).items() if name != "_is_zeros_tensor"}
+    return {name: each for name, each in vars(value).items() if name != "_is_zeros_tensor"}
 
 
 def check_values(expected: Mapping[str, Any], values: Mapping[str, Any]) -> None:
@@ -315,8 +315,8 @@ def _used_tape(*_: Any) -> Any:
 
 
 def _broken(name: str, how: str) -> NotKeptError:
-    shown = "the last value" if name == RESULT else f"`{name}`"
-    return NotKeptError(f"leaves {shown} {how}", name)
+    what = "the last value" if name == RESULT else f"`{name}`"
+    return NotKeptError(f"leaves {what} {how}", name)
 
 
 def _describe(value: Any) -> str:

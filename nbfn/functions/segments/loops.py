@@ -103,17 +103,17 @@ class Loop(Segment):
         self, before: Mapping[str, Any], after: Mapping[str, Any], surroundings: Surroundings
     ) -> bool:
         """Traces the loop for the values of the names before Python ran it."""
-        known = {name: value for name, value in after.items() if isinstance(value, tf.Tensor)}
+        tensors = {name: value for name, value in after.items() if isinstance(value, tf.Tensor)}
         is_read = self._over_range and self._target in self.body.reads
         may_be_tensor = self.body.numbers.may_be(self._target, tf.int32) and is_used_with_tensors(
-            self._target, self.body.nodes, {**before, **known}
+            self._target, self.body.nodes, {**before, **tensors}
         )
         if is_read and not may_be_tensor:
             self.reason = f"`{self._target}` is used as a Python number"
-        elif len(known) < len(self.writes):
+        elif len(tensors) < len(self.writes):
             self.reason = "leaves something that is not a tensor"
         else:
-            return super().learn(before, known, surroundings)
+            return super().learn(before, tensors, surroundings)
         return True
 
 

@@ -39,7 +39,7 @@ class Plan:
         cell: AnalysedCell,
         name: str,
         surroundings: Surroundings,
-        known: Plan | None = None,
+        previous: Plan | None = None,
         *,
         lazily: bool = False,
     ) -> None:
@@ -55,8 +55,8 @@ class Plan:
         self.source = self.file = ""
         self.runs = 0
         self.saved = 0.0
-        self._is_edited = known is not None
-        for texts, segment in {} if known is None else known.segments.items():
+        self._is_edited = previous is not None
+        for texts, segment in {} if previous is None else previous.segments.items():
             self._take_over(texts, segment)
 
     def _take_over(self, texts: tuple[str, ...], segment: Segment) -> None:
@@ -92,8 +92,8 @@ class Plan:
         texts = (statement.text,)
         if texts not in self.segments and may_be_loop(statement):
             block = statement.blocks[0]
-            for known in (self.beginning, self.skipped):
-                body = known.get(block[0])
+            for bodies in (self.beginning, self.skipped):
+                body = bodies.get(block[0])
                 if body is not None and _may_be_repeated(body, block):
                     self.segments[texts] = Loop(statement, body, self._label([statement]))
                     break

@@ -119,8 +119,8 @@ class Segment:
             return None
         arguments = {name: namespace[name] for name in self._parameters}
         try:
-            given = self.numbers.converted(arguments)
-            trace = self._trace_for(traced, arguments, given)
+            inputs = self.numbers.converted(arguments)
+            trace = self._trace_for(traced, arguments, inputs)
         except NbfnError:
             raise
         except Exception as error:
@@ -130,7 +130,7 @@ class Segment:
             return None
         try:
             with _tensorflow.WithoutOptimizations():
-                results = traced(*given)
+                results = traced(*inputs)
             return self._recipes[trace].values(results, arguments)
         except NbfnError:
             raise
@@ -140,13 +140,13 @@ class Segment:
             raise NotKeptError(reason_of_error(error, "fails as a graph")) from error
 
     def _trace_for(
-        self, traced: TracedFunction, arguments: Mapping[str, Any], given: Sequence[Any]
+        self, traced: TracedFunction, arguments: Mapping[str, Any], inputs: Sequence[Any]
     ) -> Trace | None:
         if _arrays(arguments) != self._arrays:  # TensorFlow keys arrays like tensors
             return None
-        trace = traced.serving(given)
+        trace = traced.serving(inputs)
         if trace is None and traced.traces and traced.recorder.refuses_retraces():
-            traced(*given)  # raises
+            traced(*inputs)  # raises
         return trace if trace in self._recipes else None
 
     # Traces -------------------------------------------------------------------------------
@@ -215,14 +215,15 @@ class Segment:
         is_made = False
         while not is_made:
             contract = self._contract = OutputContract(after, arguments)
-            given = self.numbers.converted(arguments)
-            known = traced.serving(given)
-            if known is not None and known not in self._recipes:  # made by a direct call or relax()
-                given = known.concrete_function.structured_input_signature[0]
-                traced.evict(known)
+            inputs = self.numbers.converted(arguments)
+            older = traced.serving(inputs)
+            # A direct call or relax() may have made it.
+            if older is not None and older not in self._recipes:
+                inputs = older.concrete_function.structured_input_signature[0]
+                traced.evict(older)
             try:
                 with _suppressed_output() as printed, monitor.inspecting():
-                    trace = traced.trace_eager_call(given, self._cause_of_numbers(traced, given))
+                    trace = traced.trace_eager_call(inputs, self._cause_of_numbers(traced, inputs))
                 is_made = True
             except NbfnError:
                 raise
@@ -249,21 +250,21 @@ class Segment:
                 raise NotKeptError("writes in a loop of a graph that may fail", line=line or 0)
         else:
             with _tensorflow.WithoutOptimizations():
-                results = trace.concrete_function(*given)
+                results = trace.concrete_function(*inputs)
             check_values(after, contract.recipe.values(results, arguments))
         self.results = max(self.results, len(contract.results))
         self._recipes[trace] = contract.recipe
         return True
 
-    def _cause_of_numbers(self, traced: TracedFunction, given: Sequence[Any]) -> Cause | None:
+    def _cause_of_numbers(self, traced: TracedFunction, inputs: Sequence[Any]) -> Cause | None:
         """Returns a cause if a Python number of all earlier traces is now a tensor."""
-        known = [trace.key.leaves for trace in traced.traces]
+        keys = [trace.key.leaves for trace in traced.traces]
         names = [
             f"`{name}`"
-            for name, value in zip(self._parameters, given, strict=True)
-            if is_tensor(value) and all(isinstance(each.get(name), ValueLeaf) for each in known)
+            for name, value in zip(self._parameters, inputs, strict=True)
+            if is_tensor(value) and all(isinstance(each.get(name), ValueLeaf) for each in keys)
         ]
-        if not (known and names):
+        if not (keys and names):
             return None
         takes = "takes it" if len(names) == 1 else "takes them"
         change = "changes" if len(names) == 1 else "change"
@@ -283,13 +284,13 @@ class Segment:
             if segment is not None and segment._contract is not None:
                 segment._contract.begin(symbols)
 
-        def keep(made: Mapping[str, Any]) -> dict[str, Any]:
+        def keep(values: Mapping[str, Any]) -> dict[str, Any]:
             segment = own()
             if segment is None or segment._contract is None:  # a direct call
                 return {
-                    RESULT_NAME if n == RESULT else n: v for n, v in made.items() if is_tensor(v)
+                    RESULT_NAME if n == RESULT else n: v for n, v in values.items() if is_tensor(v)
                 }
-            return segment._contract.keep(made)
+            return segment._contract.keep(values)
 
         name = re.sub(r"\W", "_", self.label)
         step = function_of(

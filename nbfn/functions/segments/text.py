@@ -311,10 +311,10 @@ def names_of(body: Sequence[ast.stmt]) -> tuple[tuple[str, ...], tuple[str, ...]
     """Returns the names that statements read before writing them, and those that they write."""
     reads: dict[str, None] = {}
     writes: dict[str, None] = {}
-    kept = [each for each in body if not _is_future(each)]
-    if kept:  # in a loop, where `break` is valid
-        always = ast.copy_location(ast.Constant(value=True), kept[0])
-        loop = ast.copy_location(ast.While(always, kept, []), kept[0])
+    statements = [each for each in body if not _is_future(each)]
+    if statements:  # in a loop, where `break` is valid
+        always = ast.copy_location(ast.Constant(value=True), statements[0])
+        loop = ast.copy_location(ast.While(always, statements, []), statements[0])
         code = compile(ast.Module([loop], []), "<names>", "exec", dont_inherit=True)
         _names(code, reads, writes, own=writes)
     return tuple(reads), tuple(writes)

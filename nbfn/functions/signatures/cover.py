@@ -148,33 +148,33 @@ def signature_of(trace: Trace) -> Any:
     each tensor that replaces numbers.
     """
     args, kwargs = trace.concrete_function.structured_input_signature
-    known: dict[str, Any] = {}
+    specs: dict[str, Any] = {}
     for path, leaf in trace.key.leaves.items():
         if isinstance(leaf, ObjectLeaf):
-            known[path] = ObjectSpec(leaf)
+            specs[path] = ObjectSpec(leaf)
         elif isinstance(leaf, TensorLeaf) and leaf.takes_numbers:
-            known[path] = NumberSpec((), leaf.spec.dtype)
-    if not known:
+            specs[path] = NumberSpec((), leaf.spec.dtype)
+    if not specs:
         return args, kwargs
     named = zip(trace.key.parameters, args, strict=False)
     return (
-        tuple(_replace_value(path, value, known) for path, value in named),
-        {path: _replace_value(path, value, known) for path, value in kwargs.items()},
+        tuple(_replace_value(path, value, specs) for path, value in named),
+        {path: _replace_value(path, value, specs) for path, value in kwargs.items()},
     )
 
 
-def _replace_value(path: str, value: Any, known: dict[str, Any]) -> Any:
-    if path in known:
-        return known[path]
+def _replace_value(path: str, value: Any, specs: dict[str, Any]) -> Any:
+    if path in specs:
+        return specs[path]
     if isinstance(value, dict):
         return type(value)(
-            {k: _replace_value(f"{path}[{k!r}]", v, known) for k, v in value.items()}
+            {k: _replace_value(f"{path}[{k!r}]", v, specs) for k, v in value.items()}
         )
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         fields = zip(value._fields, value, strict=True)
-        return type(value)(*(_replace_value(f"{path}.{n}", v, known) for n, v in fields))
+        return type(value)(*(_replace_value(f"{path}.{n}", v, specs) for n, v in fields))
     if isinstance(value, list | tuple):
-        return type(value)(_replace_value(f"{path}[{i}]", v, known) for i, v in enumerate(value))
+        return type(value)(_replace_value(f"{path}[{i}]", v, specs) for i, v in enumerate(value))
     return value
 
 
@@ -293,9 +293,9 @@ def buckets(traces: Sequence[Any]) -> str:
     """Advises to pad varying sizes to a few sizes, each of which has its own trace."""
     advice = []
     for path, axes in varied_sizes(traces).items():
-        for axis, known in enumerate(axes):
-            if len(known) > 1:
-                powers = sorted({1 << (size - 1).bit_length() for size in known})
+        for axis, sizes in enumerate(axes):
+            if len(sizes) > 1:
+                powers = sorted({1 << (size - 1).bit_length() for size in sizes})
                 listed = ", ".join(map(str, powers))
                 advice.append(
                     f"Keep axis {axis} of `{path}` static, and pad it to one of {listed}: "

@@ -50,10 +50,10 @@ def _refusal(function: Any, args: Any, kwargs: Any, error: TypeError) -> Signatu
     if not str(error).startswith(_UNHASHABLE):
         return None
     try:
-        given = inspect.signature(function.python_function).bind(*args, **kwargs).arguments
+        arguments = inspect.signature(function.python_function).bind(*args, **kwargs).arguments
     except (TypeError, ValueError):
-        given = dict(kwargs) | {f"argument {i + 1}": each for i, each in enumerate(args)}
-    for name, value in given.items():
+        arguments = dict(kwargs) | {f"argument {i + 1}": each for i, each in enumerate(args)}
+    for name, value in arguments.items():
         for path, leaf in _unhashable(name, value):
             kind = type(leaf).__name__
             return SignatureError(

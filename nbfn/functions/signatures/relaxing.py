@@ -84,7 +84,7 @@ def renew(function: Recorded) -> tuple[Trace, ...]:
     recorder = function.recorder
     if recorder.guards.on_stale != "retrace":
         return ()
-    made = []
+    renewed = []
     for trace in function.traces:
         causes = recorder.staleness.changes_since(trace)
         concrete = trace.live_concrete()
@@ -96,9 +96,9 @@ def renew(function: Recorded) -> tuple[Trace, ...]:
             fresh = recorder.traces[id(function.request(args, kwargs, reason))]
             if fresh is trace:
                 continue
-            made.append(fresh)
+            renewed.append(fresh)
         evict(function, trace)
-    return tuple(made)
+    return tuple(renewed)
 
 
 def _serving(function: Recorded) -> list[Trace]:

@@ -112,12 +112,12 @@ def function(
             "local_state=True does not work with this version of TensorFlow; create the variables "
             "outside the function"
         )
-    given = {name: value for name, value in options.items() if name != "input_signature"}
+    accepted = {name: value for name, value in options.items() if name != "input_signature"}
     if signature is not None:
-        given["input_signature"] = signature
-    made = _tensorflow.tf_function(func, **given)
-    made.__class__ = TracedFunction  # `tf.function` cannot be asked for a subclass
-    traced = cast("TracedFunction", made)
+        accepted["input_signature"] = signature
+    bare = _tensorflow.tf_function(func, **accepted)
+    bare.__class__ = TracedFunction  # `tf.function` cannot be asked for a subclass
+    traced = cast("TracedFunction", bare)
     traced.start_recording(settings)
     traced.options = {**own, **options}
     return traced
@@ -133,9 +133,9 @@ def copy_of(original: Any) -> tuple[TracedFunction, tuple[Any, ...]]:
     # The signature of a method has no place for the instance.
     signature = original.input_signature if owner is None else None
     options = _tensorflow.options_of(original)
-    made = function(plain_function(original.python_function), signature, **options)
-    unregister(made)
-    return made, () if owner is None else (owner,)
+    copy = function(plain_function(original.python_function), signature, **options)
+    unregister(copy)
+    return copy, () if owner is None else (owner,)
 
 
 @functools.cache

@@ -69,10 +69,10 @@ def _of_constant(op: Any, python_function: Any) -> str:
         None,
     )
     what = "" if name is None else f"`{name}` as "
-    made = "" if name is None else f", {name} = tf.Variable({name})"
+    example = "" if name is None else f", {name} = tf.Variable({name})"
     return (
         f"{_at(op)}{what}a constant of {size / 1e6:.0f} MB, which each trace copies; a graph "
-        f"holds 2 GB at most. Keep it in a tf.Variable{made}, or pass it as an argument"
+        f"holds 2 GB at most. Keep it in a tf.Variable{example}, or pass it as an argument"
     )
 
 

@@ -29,20 +29,20 @@ def with_local_variables(name: str, call: Callable[[], Any]) -> Any:
     Raises:
         LocalStateError: If a variable is kept beyond the trace.
     """
-    made: list[weakref.ReferenceType[Any]] = []
+    references: list[weakref.ReferenceType[Any]] = []
 
     def create(_: Any, **options: Any) -> Any:
         variable = _tensorflow.local_variable(**options)
-        made.append(weakref.ref(variable))
+        references.append(weakref.ref(variable))
         return variable
 
     with tf.variable_creator_scope(create):
         result = tf.nest.map_structure(_value, call())
     gc.collect()  # a variable in a reference cycle of the trace is not kept
-    kept = [variable.name for reference in made if (variable := reference()) is not None]
-    if kept:
+    alive = [variable.name for reference in references if (variable := reference()) is not None]
+    if alive:
         raise LocalStateError(
-            f"`{name}` keeps {', '.join(f'`{each}`' for each in kept)} beyond the call, but with "
+            f"`{name}` keeps {', '.join(f'`{each}`' for each in alive)} beyond the call, but with "
             "local_state=True a variable lives for one call; return its value, or create it outside"
         )
     return result

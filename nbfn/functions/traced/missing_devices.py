@@ -26,11 +26,11 @@ def missing_devices(requested: Iterable[str]) -> Iterator[tuple[str, str]]:
     if not local:
         return
     there = [device.name for device in tf.config.list_logical_devices()]
-    known = [tf.DeviceSpec.from_string(name) for name in there]
-    listed = join([f"{each.device_type}:{each.device_index}" for each in known])
+    here = [tf.DeviceSpec.from_string(name) for name in there]
+    listed = join([f"{each.device_type}:{each.device_index}" for each in here])
     for device, spec in local.items():
         index = spec.device_index or 0
-        is_there = any((e.device_type, e.device_index) == (spec.device_type, index) for e in known)
+        is_there = any((e.device_type, e.device_index) == (spec.device_type, index) for e in here)
         if not is_there and not _tensorflow.is_custom_device(device):
             yield (
                 device,

@@ -232,9 +232,9 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         if self.converts:
             args, kwargs = self._converted(args, kwargs)
         state = recorder.guards.state
-        known = self._dispatch.find(args, kwargs, state, recorder.guards)
-        if known is not None:
-            return self._call_fast(*known)
+        found = self._dispatch.find(args, kwargs, state, recorder.guards)
+        if found is not None:
+            return self._call_fast(*found)
         entries, started = self._dispatch.entries, time.perf_counter()
         result, call = self._call_slow(args, kwargs, state)
         if call.trace is not None:
@@ -387,11 +387,11 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
 
     def _new_host(self) -> TracedFunction:
         """Makes the tf.function for a new state."""
-        made = _tensorflow.untraced_copy(self, TracedFunction)
+        host = _tensorflow.untraced_copy(self, TracedFunction)
         shared = {k: v for k, v in vars(self).items() if k in _SHARED_BY_CLONES}
-        made.__dict__.update(shared, _function_cache=self._function_cache, _states={}, _clones=[])
-        made.__dict__.update(_observed=True, _dispatch=Dispatch(), _descriptor_cache=ByIdentity())
-        return made  # type: ignore[no-any-return]
+        host.__dict__.update(shared, _function_cache=self._function_cache, _states={}, _clones=[])
+        host.__dict__.update(_observed=True, _dispatch=Dispatch(), _descriptor_cache=ByIdentity())
+        return host  # type: ignore[no-any-return]
 
     def _drop_states(self) -> None:
         """Removes the functions of states without traces, which cannot occur again."""
@@ -665,9 +665,9 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
     def serving(self, args: Sequence[Any]) -> Trace | None:
         """Returns the trace that serves a call with these arguments; None if it must trace."""
         guards = self.recorder.guards
-        known = self._dispatch.find(args, {}, guards.state, guards)
-        if known is not None:
-            return known[0].trace
+        found = self._dispatch.find(args, {}, guards.state, guards)
+        if found is not None:
+            return found[0].trace
         looked_up = self.look_up(args, {}) if self.recorder.traces else None
         concrete = None if looked_up is None else looked_up.concrete
         return None if concrete is None else self.recorder.traces.get(id(concrete))
@@ -701,7 +701,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             ProfilerBusyError: If times are asked for while another profiler is running.
         """
         found = self.numerics(*args, **kwargs) if numerics else None
-        kept = self.values(*args, **kwargs) if values else None
+        recorded = self.values(*args, **kwargs) if values else None
         specs, args, kwargs = self.prepared(args, kwargs)
         if self.relaxed:
             self._trace_relaxed(self, args, kwargs)
@@ -710,7 +710,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         self.recorder.placement = watched.placement
         name = self.recorder.reference_expression() or ""
         call = rewritten_call(call_site(), name, (), {}, ("metadata", "numerics", "values"))
-        return replace(watched, numerics=found, values=kept, call=call)
+        return replace(watched, numerics=found, values=recorded, call=call)
 
     def check(self, *args: Any, numerics: bool = False, **kwargs: Any) -> Check:
         """Compares an eager run with a traced one: values, variable updates, Python side effects.
@@ -848,9 +848,9 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
     # Methods ----------------------------------------------------------------------------
 
     def __get__(self, instance: Any, owner: Any) -> Any:
-        known = self._descriptor_cache.get(instance)
-        if known is not None:
-            return known
+        method = self._descriptor_cache.get(instance)
+        if method is not None:
+            return method
         bound = super().__get__(instance, owner)
         if isinstance(bound, TracedFunction) and bound is not self and bound._owner is None:
             bound._become_method(self, instance)
@@ -906,5 +906,5 @@ def _invalidate(function: weakref.ReferenceType[TracedFunction]) -> None:
     if alive is not None:
         alive._dispatch.invalidate()
         for clone in alive._clones:
-            if (made := clone()) is not None:
-                made._dispatch.invalidate()
+            if (traced := clone()) is not None:
+                traced._dispatch.invalidate()

@@ -64,7 +64,7 @@ class Creations:
                     self.first.append((label, _place()))
                 return next_creator(**options)
             try:
-                made = next_creator(**options)
+                variable = next_creator(**options)
             except ValueError as error:
                 # "tf.function only supports singleton tf.Variables" (TensorFlow 2.21), if the first
                 # trace has created some. If it has not, TensorFlow raises after the trace.
@@ -75,7 +75,7 @@ class Creations:
                 raise VariableCreationError(refusal) from None
             if self.refusal is None:
                 self.refusal = self._refusal(name, label)
-            return made
+            return variable
 
         with tf.variable_creator_scope(create):
             yield

@@ -21,8 +21,8 @@ def sample_of(function: Any, concrete: Any, args: Any, kwargs: Any) -> Sample | 
     if not tf.executing_eagerly():
         return None
     try:
-        given = tf.nest.flatten((args, kwargs))
-        if sum(getattr(each, "nbytes", 0) for each in given if isinstance(each, np.ndarray)) > (
+        leaves = tf.nest.flatten((args, kwargs))
+        if sum(getattr(each, "nbytes", 0) for each in leaves if isinstance(each, np.ndarray)) > (
             MAX_NBYTES
         ):
             return None

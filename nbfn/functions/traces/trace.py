@@ -134,10 +134,10 @@ class Trace:
             unusable.remove(number)
         self._guarded.clear()
         read = self.state.fingerprints.values()
-        known = {found for each in read for found in objects_in(each.content)}
+        read_objects = {found for each in read for found in objects_in(each.content)}
         for reference in references:
             target = reference()
-            if target is not None and content_of(target) in known:
+            if target is not None and content_of(target) in read_objects:
                 self._guarded.append(weakref.ref(target, lambda _: unusable.append(number)))
 
     def also_serves(self, context: Context | None, state: GuardedState) -> None:
@@ -158,8 +158,8 @@ class Trace:
     def objects(self) -> Iterator[Any]:
         """Yields the objects that it was made for, arguments and others, if still alive."""
         leaves = self.key.leaves.values()
-        given = [e.reference for e in leaves if isinstance(e, ObjectLeaf) and e.reference]
-        for reference in (*given, *self._guarded):
+        references = [e.reference for e in leaves if isinstance(e, ObjectLeaf) and e.reference]
+        for reference in (*references, *self._guarded):
             if (found := reference()) is not None:
                 yield found
 

@@ -115,9 +115,9 @@ def _find_names(
     for name, value, owner in walk(named, limit=limit):
         if owner is not value or not is_leaf(value):
             # Such as the default value of a table: it has a name if nothing public has it.
-            for attribute, held in own_attributes(owner).items():
-                if id(held) in wanted:
-                    private.setdefault(id(held), f"{name}/{attribute.lstrip('_')}")
+            for attribute, target in own_attributes(owner).items():
+                if id(target) in wanted:
+                    private.setdefault(id(target), f"{name}/{attribute.lstrip('_')}")
         if not is_leaf(value):
             continue
         for part_name, part in _with_replicas(name, value):
@@ -274,8 +274,8 @@ def children(value: Any, whole: bool = False) -> Iterator[tuple[str, Any]]:
         yield from _public_first(own_attributes(value))
     elif type(value).__module__.startswith("keras.") and type(value).__dictoffset__:
         # No further: a `keras.Input` leads to all layers, under names other than their own.
-        held = {name: each for name, each in vars(value).items() if is_keras_variable(each)}
-        yield from _public_first(held)
+        variables = {name: each for name, each in vars(value).items() if is_keras_variable(each)}
+        yield from _public_first(variables)
 
 
 def _names_its_variables(value: Any) -> bool:

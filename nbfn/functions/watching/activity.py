@@ -119,8 +119,8 @@ def activity_in(stack: Iterable[FrameType]) -> Activity | None:
     if not found:
         return None
     sample = (traced or found)[0]
-    known = {id(getattr(each, "function", each)): each.recorder for each in live_functions()}
-    recorder = known.get(id(sample.function))
+    recorders = {id(getattr(each, "function", each)): each.recorder for each in live_functions()}
+    recorder = recorders.get(id(sample.function))
     name = str(getattr(sample.function, "name", None) or "function")
     return Activity(
         kind="trace" if traced else "run",

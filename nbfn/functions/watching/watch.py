@@ -118,8 +118,8 @@ def observe(
     with _lock:
         observer = _known_observer(function)
         if observer is None:
-            made = observer = WatchedFunction(function, name, owner)
-            _observers[function] = lambda: made
+            strong = observer = WatchedFunction(function, name, owner)
+            _observers[function] = lambda: strong
             register(observer)
     if hits:
         observer.count_hits()

@@ -268,9 +268,9 @@ class WatchedFunction(RecordView):
             causes, nearest = causes_of(call, key, others, FIRST)
             trace = record.add_trace(concrete, key, causes[0], call_site(), seconds, self._roots())
             trace.context, trace.state = call.wanted.context, call.wanted.state
-            given = _tensorflow.call_in_progress(function)
-            if given is not None:
-                trace.sample = sample_of(function, concrete, *given)
+            arguments = _tensorflow.call_in_progress(function)
+            if arguments is not None:
+                trace.sample = sample_of(function, concrete, *arguments)
             if nearest:
                 record.add_retrace(trace, causes, nearest, self._remedy(trace.site, key, causes))
             this_thread.calls.spent.traces += 1

@@ -85,8 +85,8 @@ class WatchedObject(GroupView):
     def __getitem__(self, name: str) -> Any:
         functions = self.functions
         if name not in functions:
-            known = ", ".join(f"`{each}`" for each in functions) or "none yet"
-            raise KeyError(f"`{self.label}` has no tf.function `{name}`; it has {known}")
+            names = ", ".join(f"`{each}`" for each in functions) or "none yet"
+            raise KeyError(f"`{self.label}` has no tf.function `{name}`; it has {names}")
         return functions[name]
 
     def observers(self) -> Collection[Any]:
@@ -105,9 +105,9 @@ class WatchedObject(GroupView):
         """Returns a method of the only function."""
         functions = self.functions
         if len(functions) != 1:
-            known = ", ".join(f"`{name}`" for name in functions) or "none yet"
+            names = ", ".join(f"`{name}`" for name in functions) or "none yet"
             raise AmbiguousError(
-                f"`{self.label}` has these tf.functions: {known}; ask one of them, as in "
+                f"`{self.label}` has these tf.functions: {names}; ask one of them, as in "
                 f'watched["{next(iter(functions), "train_function")}"].{question}(...)'
             )
         (only,) = functions.values()
@@ -129,10 +129,10 @@ class WatchedObject(GroupView):
         if model is None or not self.is_late:
             return self._only("numerics")(*args, **kwargs)  # type: ignore[no-any-return]
         is_step = len(args) > 1
-        made = function((lambda *data: model.train_step(data)) if is_step else lambda x: model(x))
-        unregister(made)
+        step = function((lambda *data: model.train_step(data)) if is_step else lambda x: model(x))
+        unregister(step)
         label = f"{self.label}.train_step" if is_step else self.label
-        return replace(numerics(made, args, kwargs), function=label)
+        return replace(numerics(step, args, kwargs), function=label)
 
     def __getattr__(self, name: str) -> Any:
         of_object = "" if name.startswith("_") or not hasattr(self.object, name) else name
@@ -165,10 +165,10 @@ def tf_functions(obj: Any) -> dict[str, Any]:
         for name, value in own
         if isinstance(value, _tensorflow.Function) and name not in _OF_MODELS
     }
-    for name, made in keras_functions(obj):
-        origin = origin_of(made)
+    for name, method in keras_functions(obj):
+        origin = origin_of(method)
         label = name if origin is None or origin.name is None else origin.name
-        found.setdefault(label.rpartition(".")[2], made)
+        found.setdefault(label.rpartition(".")[2], method)
     return found
 
 

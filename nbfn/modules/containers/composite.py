@@ -90,17 +90,17 @@ class Composite(Container):
 
     def setup(self) -> None:
         """Makes the parts."""
-        made = parts_of(self.configure(self.config))
-        names = part_names(made)
+        parts = parts_of(self.configure(self.config))
+        names = part_names(parts)
         if self._internal.scope is not None:
-            made = [
+            parts = [
                 adopt(self, part, name) if is_module(part) else part
-                for part, name in zip(made, names, strict=True)
+                for part, name in zip(parts, names, strict=True)
             ]
-        foreign = [p for p in made if isinstance(p, tf.Module) and not is_module(p)]
+        foreign = [p for p in parts if isinstance(p, tf.Module) and not is_module(p)]
         if foreign:
             self.foreign = foreign
-        object.__setattr__(self, "made", (tuple(made), tuple(names)))
+        object.__setattr__(self, "made", (tuple(parts), tuple(names)))
 
     @nowrap
     def _layers_and_names(self) -> tuple[Sequence[Any], Sequence[str]]:

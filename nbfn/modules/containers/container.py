@@ -103,10 +103,10 @@ def _below(part: Any, path: str, whole: str) -> Any:
         inside = {m.name: m for m in _direct(part)}
         found = getattr(part, name, None) if hasattr(part, name) else inside.get(name)
         if found is None:
-            known = {*inside, *(n for n in vars(part) if not n.startswith("_"))}
+            names = {*inside, *(n for n in vars(part) if not n.startswith("_"))}
             raise PathNotFoundError(
                 f"{whole!r}: {part!r} has neither an attribute nor a submodule {name!r}, only "
-                f"{show_names(known)}.{did_you_mean(name, known)}"
+                f"{show_names(names)}.{did_you_mean(name, names)}"
             )
         part = found
     return part

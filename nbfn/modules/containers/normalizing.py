@@ -40,8 +40,8 @@ class NormalizingActivation(Composite):
         """Whether a bias just before this has no effect, because batch norm removes it."""
         if self.activate_before_normalize:
             return False
-        made = _normalization(self.normalization)
-        return len(made) == 1 and isinstance(made[0], BatchNorm)
+        parts = _normalization(self.normalization)
+        return len(parts) == 1 and isinstance(parts[0], BatchNorm)
 
     def configure(self, config: Any) -> Any:
         """Returns the two parts in order."""

@@ -32,14 +32,14 @@ def parts_of(value: Any, before: Sequence[Any] = ()) -> list[Any]:
     return _parts_of(value, {id(p.layer): p for p in before if isinstance(p, Keras)})
 
 
-def _parts_of(value: Any, known: dict[int, Any]) -> list[Any]:
+def _parts_of(value: Any, wrapped: dict[int, Any]) -> list[Any]:
     if value is None:
         return []
     if isinstance(value, ModuleConfig):
         return [value.make()]
     if isinstance(value, keras.Layer):
         name = None if has_automatic_name(value) else value.name
-        return [known.setdefault(id(value), Keras(value, name=name, parent=None))]
+        return [wrapped.setdefault(id(value), Keras(value, name=name, parent=None))]
     if isinstance(value, type):
         raise PartError(
             f"{value.__name__} is a class, not a part. Construct it: {value.__name__}(...)."
@@ -47,9 +47,9 @@ def _parts_of(value: Any, known: dict[int, Any]) -> list[Any]:
     if callable(value):
         return [value]
     if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
-        return [part for item in value for part in _parts_of(item, known)]
+        return [part for item in value for part in _parts_of(item, wrapped)]
     if inspect.isgenerator(value):
-        return _parts_of(list(value), known)
+        return _parts_of(list(value), wrapped)
     raise PartError(
         f"{value!r} cannot be a part: expected an nn.Module, a tf.Module, a Keras layer, the "
         "Config of a layer, a callable, or a list of these."

@@ -73,14 +73,14 @@ class DenseGeneral(Module):
         """Returns the Keras layer for an input of this rank, attached at this module's place."""
         sizes = (self.features,) if isinstance(self.features, int) else tuple(self.features)
         letters = iter(string.ascii_lowercase)
-        given = [next(letters) for _ in inputs.shape]
+        axes = [next(letters) for _ in inputs.shape]
         new = "".join(next(letters) for _ in sizes)
-        batch = "".join(given[n] for n in self.batch_dims)
-        kept = "".join(a for i, a in enumerate(given) if i not in mapped)
-        kernel = batch + "".join(given[n] for n in mapped) + new
-        unknown = [None] * (len(kept) - 1)
-        made = EinsumDense(
-            f"{''.join(given)},{kernel}->{kept}{new}",
+        batch = "".join(axes[n] for n in self.batch_dims)
+        others = "".join(a for i, a in enumerate(axes) if i not in mapped)
+        kernel = batch + "".join(axes[n] for n in mapped) + new
+        unknown = [None] * (len(others) - 1)
+        layer = EinsumDense(
+            f"{''.join(axes)},{kernel}->{others}{new}",
             (*unknown, *map(int, sizes)),
             bias_axes=batch + new if self.use_bias else None,
             activation=self.activation,
@@ -89,5 +89,5 @@ class DenseGeneral(Module):
             dtype=self.dtype,
             parent=None,
         )
-        attach(made, self._scope("__call__"), tracked=False)
-        return made
+        attach(layer, self._scope("__call__"), tracked=False)
+        return layer

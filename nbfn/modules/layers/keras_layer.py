@@ -196,12 +196,12 @@ def _template(module: KerasModule, scope: Scope, args: Any, kwargs: Any) -> Laye
     """Returns the layer for this call; makes missing weights if allowed."""
     defaults = (keras.config.dtype_policy().name, keras.config.image_data_format())
     memo = scope.store.memo
-    kept = memo.get(scope.path)
-    if kept is not None and kept[0] == defaults and same_configuration(kept[1], module, exact=True):
-        return kept[2]  # type: ignore[no-any-return]
+    last = memo.get(scope.path)
+    if last is not None and last[0] == defaults and same_configuration(last[1], module, exact=True):
+        return last[2]  # type: ignore[no-any-return]
     config = (configuration(module), defaults)
-    given = module.__dict__.get("layer")
-    has_weights = isinstance(given, keras.Layer) and has_own_state(given)
+    layer = module.__dict__.get("layer")
+    has_weights = isinstance(layer, keras.Layer) and has_own_state(layer)
 
     def make(seed: int = 0) -> LayerTemplate:
         return build(module.make_layer, module.collection, seed, args, kwargs)
@@ -291,8 +291,8 @@ def _initial_in_graph(
     slots = template.slots.values()
 
     def make(key: Any) -> list[Any]:
-        made = build(module.make_layer, module.collection, as_number(key), inputs, options)
-        return [tf.cast(s.initial(), s.variable.dtype) for s in made.slots.values()]
+        template = build(module.make_layer, module.collection, as_number(key), inputs, options)
+        return [tf.cast(s.initial(), s.variable.dtype) for s in template.slots.values()]
 
     values = tf.py_function(make, [key], [slot.variable.dtype for slot in slots])
     for value, slot in zip(values, slots, strict=True):

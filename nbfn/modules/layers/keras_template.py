@@ -117,24 +117,24 @@ def build(
         try:
             random.seed(seed)
             try:
-                layer, made = _build(factory, args, kwargs, stored=False)
+                layer, initial_values = _build(factory, args, kwargs, stored=False)
             except TypeError:
                 # Some layers compute with their variables in `build`, which needs real variables: a
                 # tensor of another graph is "out of scope" (TypeError, TensorFlow 2.21).
                 random.seed(seed)
-                layer, made = _build(factory, args, kwargs, stored=True)
+                layer, initial_values = _build(factory, args, kwargs, stored=True)
         finally:
             random.setstate(state)
-    return _template_of(layer, collection, made)
+    return _template_of(layer, collection, initial_values)
 
 
-def _template_of(layer: Any, collection: str, made: dict[int, Any]) -> LayerTemplate:
+def _template_of(layer: Any, collection: str, initial_values: dict[int, Any]) -> LayerTemplate:
     slots, names = dict[int, Slot](), _Names(layer)
     variables = (*layer.variables, *_recurrent_states(layer))
     kinds = [(v, "params" if v.trainable else collection) for v in variables]
     for variable, kind in (*kinds, *((v, "metrics") for v in layer.metrics_variables)):
         if not is_seed_state(variable) and id(variable) not in slots:
-            initial = _initial(variable, made)
+            initial = _initial(variable, initial_values)
             slots[id(variable)] = Slot(variable, kind, names.place(variable), initial)
     # Keras has no public list of all layers within a layer (Keras 3.15).
     lookups = tuple(each for each in layer._flatten_layers() if isinstance(each, _LOOKUPS))
@@ -172,7 +172,7 @@ def remember(key: Hashable, template: LayerTemplate) -> None:
 def _build(
     factory: Callable[[], Any], args: Sequence[Any], kwargs: Any, stored: bool
 ) -> tuple[Any, dict[int, Any]]:
-    made: dict[int, Any] = {}
+    initial_values: dict[int, Any] = {}
 
     def create(next_creator: Callable[..., Any], **options: Any) -> Any:
         if stored:
@@ -186,7 +186,7 @@ def _build(
                 chosen["initial_value"] = lambda: tf.zeros(value.shape, value.dtype)
             with tf.Graph().as_default():
                 variable = tf.Variable(**chosen)
-        made[id(variable)] = (variable, options["initial_value"])
+        initial_values[id(variable)] = (variable, options["initial_value"])
         return variable
 
     # Everything that the layer keeps must outlive a trace, if one is being made.
@@ -195,7 +195,7 @@ def _build(
         if not layer.built:
             inputs = map_leaves(symbol, list(args)), map_leaves(symbol, dict(kwargs))
             layer(*inputs[0], **inputs[1])
-    return layer, made
+    return layer, initial_values
 
 
 def symbol(value: Any, _: Any) -> Any:
@@ -206,15 +206,15 @@ def symbol(value: Any, _: Any) -> Any:
     return value
 
 
-def _initial(variable: Any, made: dict[int, Any]) -> Callable[[], Any]:
-    held = variable.value
-    if id(held) in made:
-        value = made[id(held)][1]
+def _initial(variable: Any, initial_values: dict[int, Any]) -> Callable[[], Any]:
+    tensor = variable.value
+    if id(tensor) in initial_values:
+        value = initial_values[id(tensor)][1]
         if callable(value):
             return value  # type: ignore[no-any-return]
         if not tf.is_symbolic_tensor(value):
             return lambda: tf.cast(value, variable.dtype)
-    return lambda: tf.convert_to_tensor(held)
+    return lambda: tf.convert_to_tensor(tensor)
 
 
 def has_automatic_name(layer: Any) -> bool:

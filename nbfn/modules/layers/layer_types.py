@@ -58,10 +58,10 @@ def keras_data_format(value: Any) -> Any:
     """
     if value is None:
         return None
-    known = {**_ORDERS, **{order: order for order in _ORDERS.values()}}
-    if not isinstance(value, str) or value.lower() not in known:
+    orders = {**_ORDERS, **{order: order for order in _ORDERS.values()}}
+    if not isinstance(value, str) or value.lower() not in orders:
         raise DataFormatError(
-            f"data_format={value!r} is not an order of axes, expected one of {show_names(known)}."
-            f"{did_you_mean(str(value).lower(), known)}"
+            f"data_format={value!r} is not an order of axes, expected one of {show_names(orders)}."
+            f"{did_you_mean(str(value).lower(), orders)}"
         )
-    return known[value.lower()]
+    return orders[value.lower()]

@@ -32,8 +32,8 @@ def part_names(parts: Iterable[Any]) -> list[str]:
     Raises:
       NameInUseError: two different modules have the same ``name=``.
     """
-    held, names = list(parts), dict[int, str]()
-    for part in held:
+    every, names = list(parts), dict[int, str]()
+    for part in every:
         if is_module(part) and part.name is not None and id(part) not in names:
             if part.name in names.values():
                 raise NameInUseError(
@@ -42,7 +42,7 @@ def part_names(parts: Iterable[Any]) -> list[str]:
                 )
             names[id(part)] = part.name
     taken = set(names.values())
-    for part in held:
+    for part in every:
         if id(part) not in names:
             name = base = _base(part)
             for index in itertools.count(1):
@@ -51,7 +51,7 @@ def part_names(parts: Iterable[Any]) -> list[str]:
                 name = f"{base}_{index}"
             names[id(part)] = name
             taken.add(name)
-    return [names[id(part)] for part in held]
+    return [names[id(part)] for part in every]
 
 
 def _base(part: Any) -> str:

@@ -46,8 +46,8 @@ class RecurrentCell(KerasLayer):
         output, new = call_layer(self, (flat[0], flat[1:]), options)
         shaped = [_set_shape(tensor, batch, inputs.shape[:-1]) for tensor in (output, *new)]
         placed = dict(zip(self.states, shaped[1:], strict=True))
-        made = tuple(placed[i] for i in sorted(placed))
-        return made if len(made) > 1 else made[0], shaped[0]
+        state = tuple(placed[i] for i in sorted(placed))
+        return state if len(state) > 1 else state[0], shaped[0]
 
     @nowrap
     def initialize_carry(self, rng: Any, input_shape: Sequence[int | None]) -> Any:
@@ -67,9 +67,9 @@ class RecurrentCell(KerasLayer):
 
 
 def _set_shape(tensor: Any, batch: Any, static: Any) -> Any:
-    made = tf.reshape(tensor, tf.concat([batch, tf.shape(tensor)[-1:]], 0))
-    made.set_shape([*static, tensor.shape[-1]])
-    return made
+    reshaped = tf.reshape(tensor, tf.concat([batch, tf.shape(tensor)[-1:]], 0))
+    reshaped.set_shape([*static, tensor.shape[-1]])
+    return reshaped
 
 
 _OPTIONS: dict[str, Any] = {

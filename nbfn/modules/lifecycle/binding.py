@@ -72,9 +72,9 @@ def clone(
     scope = module._internal.scope
     if scope is None or not scope.path:  # below the root, the name depends on the place
         identity.setdefault("name", module.name)
-    made = type(module)(**arguments, parent=parent, **identity)
-    check_built(made)
-    return made
+    copy = type(module)(**arguments, parent=parent, **identity)
+    check_built(copy)
+    return copy
 
 
 def unbound(value: Any, memo: dict[int, Any] | None = None) -> Any:
@@ -158,10 +158,10 @@ def adopt(parent: Any, module: Any, name: str) -> Any:
     if id(module) in store.adopted:
         return store.adopted[id(module)][1]
     # A module made in this setup has no other parent; others are cloned, as they may have several.
-    made = module if internal.owned else clone(module)
-    claim(parent, name, made)
-    store.adopted[id(module)] = (module, made)
-    return made
+    child = module if internal.owned else clone(module)
+    claim(parent, name, child)
+    store.adopted[id(module)] = (module, child)
+    return child
 
 
 def claim(parent: Any, name: str, module: Any, auto: bool = False) -> None:
@@ -180,19 +180,19 @@ def claim(parent: Any, name: str, module: Any, auto: bool = False) -> None:
     object.__setattr__(module, "name", name)
     object.__setattr__(module, "parent", parent)
     scope = internal.scope.child(name)
-    known = internal.children.get(name)
-    same = known is not None and same_configuration(known, module)
-    if auto and known is not None and not same and any(scope.tree().values()):
+    older = internal.children.get(name)
+    same = older is not None and same_configuration(older, module)
+    if auto and older is not None and not same and any(scope.tree().values()):
         raise AutoNameError(
-            f"{scope} was {known!r} and is now {module!r}: control flow gave one automatic name to "
+            f"{scope} was {older!r} and is now {module!r}: control flow gave one automatic name to "
             "two different modules, which would share variables. Construct both before the branch, "
             "or give each a name=."
         )
     names.take(name, None)
     if same:
         # A compact method constructs its children again in each call; they share the known state.
-        module._internal.children = known._internal.children
-    if not same or type(known) is not type(module):
+        module._internal.children = older._internal.children
+    if not same or type(older) is not type(module):
         internal.children[name], same = module, False
     attach(module, scope, tracked=not same)
 
@@ -233,15 +233,15 @@ def _track_foreign(module: Any) -> None:
     These are other ``tf.Module``s, and modules that were already bound.
     """
     store = module._internal.scope.store
-    held = {
+    foreign = {
         f"{name}_{i}": part
         for name, value in init_fields(module).items()
         for i, (_, part) in enumerate(leaves(value))
         if isinstance(part, tf.Module)
         and not (is_module(part) and getattr(part._internal.scope, "store", store) is store)
     }
-    if held:
-        hold(module, held)
+    if foreign:
+        hold(module, foreign)
     # TensorFlow's traversal of attributes fails at dicts like {1: ..., "a": ...} (TensorFlow 2.21).
     # The contents of such a field are among the children and the held parts.
     unsorted = {name for name, value in init_fields(module).items() if not _is_sorted(value)}

@@ -108,8 +108,8 @@ def map_modules(fn: Callable[[Any, str], Any], value: Any, name: str) -> Any:
         return fn(value, name)
     if isinstance(value, Mapping):
         keys = sorted(value, key=str)
-        made = {k: map_modules(fn, value[k], f"{name}_{k}") for k in keys}
-        return MappingProxyType({k: made[k] for k in value})
+        mapped = {k: map_modules(fn, value[k], f"{name}_{k}") for k in keys}
+        return MappingProxyType({k: mapped[k] for k in value})
     if isinstance(value, (list, tuple)):
         items = [map_modules(fn, v, f"{name}_{i}") for i, v in enumerate(value)]
         return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
@@ -118,9 +118,9 @@ def map_modules(fn: Callable[[Any, str], Any], value: Any, name: str) -> Any:
 
 def field_values(module: Any) -> dict[str, Any]:
     """Returns the values of a module's fields, without ``parent`` and ``name``."""
-    held = module.__dict__
+    own = module.__dict__
     # Instances made before autoreload added a field to the class have its default.
-    return {n: held[n] if n in held else getattr(type(module), n) for n in module.__field_names__}
+    return {n: own[n] if n in own else getattr(type(module), n) for n in module.__field_names__}
 
 
 def init_fields(module: Any) -> dict[str, Any]:

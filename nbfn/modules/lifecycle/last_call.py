@@ -23,13 +23,13 @@ def begin(scope: Scope, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """Starts recording a call from outside if its shapes are new."""
     store: Any = scope.store
     try:
-        given = [getattr(value, "shape", None) for value in args]
+        shapes = [getattr(value, "shape", None) for value in args]
         if kwargs:
-            given += [getattr(value, "shape", None) for value in kwargs.values()]
-        known = store.called.get(scope.path)
-        if known is not None and len(known) == len(given) and all(map(_is_same, known, given)):
+            shapes += [getattr(value, "shape", None) for value in kwargs.values()]
+        last = store.called.get(scope.path)
+        if last is not None and len(last) == len(shapes) and all(map(_is_same, last, shapes)):
             return
-        store.called[scope.path] = given
+        store.called[scope.path] = shapes
     except Exception:  # arguments may be anything, and recording must not break a call
         return
     context.here.noting = store.shapes

@@ -36,10 +36,10 @@ class TakenNames:
 
     def copy(self) -> TakenNames:
         """Returns a copy."""
-        made = TakenNames()
-        made._taken = self._taken.copy()
-        made._counts = self._counts.copy()
-        return made
+        copy = TakenNames()
+        copy._taken = self._taken.copy()
+        copy._counts = self._counts.copy()
+        return copy
 
     def for_a_run(self) -> TakenNames:
         """Returns the names with which a run of a transformed function starts.
@@ -47,16 +47,16 @@ class TakenNames:
         The run may declare again what the surrounding method has declared: these are the same
         variables.
         """
-        made = TakenNames()
-        made._taken = {name: (None,) for name, held in self._taken.items() if None in held}
-        made._counts = self._counts.copy()
-        return made
+        copy = TakenNames()
+        copy._taken = {name: (None,) for name, taken in self._taken.items() if None in taken}
+        copy._counts = self._counts.copy()
+        return copy
 
     def add(self, others: TakenNames) -> None:
         """Adds the names that others have taken."""
-        for name, held in others._taken.items():
+        for name, collections in others._taken.items():
             self._taken[name] = tuple(
-                {**dict.fromkeys(self._taken.get(name, ())), **dict.fromkeys(held)}
+                {**dict.fromkeys(self._taken.get(name, ())), **dict.fromkeys(collections)}
             )
         for name, count in others._counts.items():
             self._counts[name] = max(count, self._counts.get(name, 0))
@@ -93,16 +93,16 @@ class TakenNames:
 
     def taken(self, name: str, collection: str | None) -> bool:
         """Returns whether a name is taken for a variable of the collection (None: a submodule)."""
-        held = self._taken.get(name)
-        if held is None:
+        collections = self._taken.get(name)
+        if collections is None:
             return False
-        return collection is None or None in held or collection in held
+        return collection is None or None in collections or collection in collections
 
     def take(self, name: str, collection: str | None) -> None:
         """Reserves the name for a variable of the collection, or (None) for a submodule."""
-        held = self._taken.get(name, ())
-        if collection not in held:
-            self._taken[name] = (*held, collection)
+        collections = self._taken.get(name, ())
+        if collection not in collections:
+            self._taken[name] = (*collections, collection)
 
     def take_free(self, name: str, collection: str | None, lasting: TakenNames) -> bool:
         """Takes a name unless it is taken here or in ``lasting``; returns whether it did."""
@@ -137,8 +137,8 @@ def name_in_use(
 
 
 def _kind_of(collection: str | None) -> str:
-    known = {None: "a submodule", "params": "a parameter", _TWIN: _TWIN}
-    return known.get(collection, f"a variable of the collection {collection!r}")
+    kinds = {None: "a submodule", "params": "a parameter", _TWIN: _TWIN}
+    return kinds.get(collection, f"a variable of the collection {collection!r}")
 
 
 def same_configuration(a: Any, b: Any, exact: bool = False) -> bool:
@@ -209,7 +209,7 @@ def configuration(
     if isinstance(value, types.FunctionType):
         # A variable that the function assigns is not part of its configuration.
         written = assigned(value.__code__)
-        cells = again({n: held for n, held in closure(value).items() if n not in written})
+        cells = again({n: content for n, content in closure(value).items() if n not in written})
         return (value.__code__, again(value.__defaults__), again(value.__kwdefaults__), cells)
     if isinstance(value, functools.partial):
         return (again(value.func), again(value.args), again(value.keywords))

@@ -37,16 +37,16 @@ def known_child(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     child = internal.children.get(name)
     if type(child) is not cls:
         return None
-    known = child._internal.arguments
-    if known is None:
+    arguments = child._internal.arguments
+    if arguments is None:
         return None
-    if (args or known[0]) and not (
-        len(args) == len(known[0]) and all(map(_is_same, args, known[0]))
+    if (args or arguments[0]) and not (
+        len(args) == len(arguments[0]) and all(map(_is_same, args, arguments[0]))
     ):
         return None
-    if (kwargs or known[1]) and not (
-        len(kwargs) == len(known[1])
-        and all(k in known[1] and _is_same(v, known[1][k]) for k, v in kwargs.items())
+    if (kwargs or arguments[1]) and not (
+        len(kwargs) == len(arguments[1])
+        and all(k in arguments[1] and _is_same(v, arguments[1][k]) for k, v in kwargs.items())
     ):
         return None
     if not names.take_free(name, None, internal.names):

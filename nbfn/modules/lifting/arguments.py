@@ -55,8 +55,8 @@ def map_places(fn: Callable[[Any], Any], value: Any) -> Any:
         changed = args is not value.args or keywords is not value.keywords
         return functools.partial(value.func, *args, **keywords) if changed else value
     if isinstance(value, Mapping):
-        made = {key: map_places(fn, item) for key, item in value.items()}
-        return value if all(made[key] is value[key] for key in made) else made
+        mapped = {key: map_places(fn, item) for key, item in value.items()}
+        return value if all(mapped[key] is value[key] for key in mapped) else mapped
     if isinstance(value, (list, tuple)):
         items = [map_places(fn, item) for item in value]
         if all(new is old for new, old in zip(items, value, strict=True)):

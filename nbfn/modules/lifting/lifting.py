@@ -192,22 +192,22 @@ class Lift:
             )
         return output, inner
 
-    def make(self, made: Mapping[Leaf, Any]) -> None:
+    def make(self, values: Mapping[Leaf, Any]) -> None:
         """Creates variables that do not exist outside, with these initial values."""
-        for (collection, (*where, name)), value in made.items():
+        for (collection, (*where, name)), value in values.items():
             if self.store.find(collection, tuple(where), name) is MISSING:
                 self.store.make(collection, tuple(where), name, value)
 
-    def commit(self, writes: Mapping[Leaf, Any], made: Mapping[Leaf, Any] | None = None) -> None:
+    def commit(self, writes: Mapping[Leaf, Any], created: Mapping[Leaf, Any] | None = None) -> None:
         """Writes to the modules outside what was written inside.
 
         Args:
           writes: what was written, leaf by leaf.
-          made: the initial values of what was declared inside; None if everything that does not
+          created: the initial values of what was declared inside; None if everything that does not
             exist outside was declared.
         """
-        if made is not None:
-            self.make(made)
+        if created is not None:
+            self.make(created)
         for (collection, path), value in writes.items():
             *where, name = path
             place = tuple(where)
@@ -217,7 +217,7 @@ class Lift:
             elif self.store.bound and self.store.sown is not None:
                 node = grown(self.store.sown, (collection, *place))
                 node[name] = (*node.get(name, ()), *value) if isinstance(value, tuple) else value
-            elif made is None:
+            elif created is None:
                 self.store.make(collection, place, name, value)
             else:
                 self.store.create(collection, place, name, value)
@@ -289,15 +289,15 @@ def _copy(thing: Any, inner: Inner, copied: Callable[[Any], Any]) -> Any:
         return Variable(Scope(inner, thing._scope.path), thing.collection, thing.name)
     # The transformation is running already: a copy of the transformed class would begin it again.
     cls = getattr(type(thing), "__untransformed__", type(thing))
-    held = field_values(thing)  # adopted modules; for the rest, what the constructor takes
+    values = field_values(thing)  # adopted modules; for the rest, what the constructor takes
     fields = {
-        name: map_places(copied, held[name] if holds_modules(value) else value)
+        name: map_places(copied, values[name] if holds_modules(value) else value)
         for name, value in init_fields(thing).items()
     }
     with context.entered(None):
-        made = cls(**fields, parent=None, name=thing.__dict__["name"])
-    attach(made, Scope(inner, thing._internal.scope.path))
-    return made
+        copy = cls(**fields, parent=None, name=thing.__dict__["name"])
+    attach(copy, Scope(inner, thing._internal.scope.path))
+    return copy
 
 
 def _reduced_values(sown: Mapping[str, Any], path: Path = ()) -> Iterator[tuple[Path, Any]]:

@@ -81,10 +81,10 @@ def leaves_of(
     try:
         bound = inspect.signature(plain_function(function)).bind(module, *args, **kwargs)
         bound.apply_defaults()
-        given: Mapping[str, Any] = bound.arguments
+        named: Mapping[str, Any] = bound.arguments
     except (TypeError, ValueError):  # functions implemented in C have no signature
-        given = {"module": module, **{f"argument {i + 1}": v for i, v in enumerate(args)}, **kwargs}
-    for name, value in given.items():
+        named = {"module": module, **{f"argument {i + 1}": v for i, v in enumerate(args)}, **kwargs}
+    for name, value in named.items():
         leaves = flatten([value])
         for i, leaf in enumerate(leaves):
             found[name if len(leaves) == 1 else f"{name}[{i}]"] = _describe(leaf)

@@ -146,19 +146,19 @@ class SlicedCalls:
                 "one to make. Call init with inputs that have at least one slice."
             )
         outputs: dict[int, Any] = {}
-        made: dict[int, dict[Leaf, Any]] = {}
+        new: dict[int, dict[Leaf, Any]] = {}
         for i in reversed(range(self.size)) if reverse else range(self.size):
             is_first = not outputs
             outputs[i], inner = run(i, is_first)
-            made[i], rest = self.parted(inner.writes())
+            new[i], rest = self.parted(inner.writes())
             self.lift.commit(rest)
             others.update(rest)
             if is_first:
                 self.lift.count_draws(inner, self.streams)
-                if or_none and not made[i]:
+                if or_none and not new[i]:
                     return None
         every = range(self.size)
-        self.lift.commit({k: stack([made[i][k] for i in every], self._axis(k)) for k in made[0]})
+        self.lift.commit({k: stack([new[i][k] for i in every], self._axis(k)) for k in new[0]})
         return [outputs[i] for i in every]
 
     def parted(self, writes: Mapping[Leaf, Any]) -> tuple[dict[Leaf, Any], dict[Leaf, Any]]:
@@ -178,18 +178,18 @@ class SlicedCalls:
     def _axis(self, leaf: Leaf) -> Any:
         return axis_of(self._axes, leaf[0])
 
-    def _common_size(self, tensors: Sequence[Any], given: int | None) -> Any:
+    def _common_size(self, tensors: Sequence[Any], size: int | None) -> Any:
         label, option = self.lift.label, self._size_option
-        known = {int(t.shape[0]) for t in tensors if t.shape[0] is not None}
-        if given is not None:
-            known.add(int(given))
-        if len(known) > 1:
+        sizes_found = {int(t.shape[0]) for t in tensors if t.shape[0] is not None}
+        if size is not None:
+            sizes_found.add(int(size))
+        if len(sizes_found) > 1:
             raise TransformError(
-                f"{label} maps over axes of different sizes: {sorted(known)}. Check in_axes, "
+                f"{label} maps over axes of different sizes: {sorted(sizes_found)}. Check in_axes, "
                 f"variable_axes and {option}."
             )
-        if known:
-            return known.pop()
+        if sizes_found:
+            return sizes_found.pop()
         if tensors:
             return tf.shape(tensors[0])[0]
         raise TransformError(

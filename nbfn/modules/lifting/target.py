@@ -42,8 +42,8 @@ def transform(
     if isinstance(target, type) and hasattr(target, "__field_names__"):
         return _class(target, label, prefix, call, methods, options)
     if isinstance(target, functools.partial) and isinstance(target.func, type):
-        made = transform(target.func, label, prefix, call, methods, options)
-        return functools.partial(made, *target.args, **target.keywords)
+        transformed = transform(target.func, label, prefix, call, methods, options)
+        return functools.partial(transformed, *target.args, **target.keywords)
     if is_module(target):
         raise TransformError(
             f"{label} got the instance {target!r}. Give it the class ({label}("

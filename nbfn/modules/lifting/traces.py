@@ -87,11 +87,11 @@ def call_traced(
     reads = functools.partial(once.reads, implicit_for or fn)
     now = reads()
     with _lock:
-        kept = _cache.get(key, [])
-        if kept:
+        entries = _cache.get(key, [])
+        if entries:
             _cache.move_to_end(key)
     capturing = _of(_capturing, implicit_for or fn)
-    for each in (*kept, *filter(None, [capturing.get(key)])):
+    for each in (*entries, *filter(None, [capturing.get(key)])):
         # Modules of one configuration share a trace if nothing in it depends on their place.
         fits = not each.trace.placed or each.place == place
         if fits and not each.state.changes(now.fingerprints):
@@ -110,12 +110,12 @@ def call_traced(
     if implicit_for is not None and (changed or now.opaque or random_state() != before):
         return once.finish(trace)  # it has Python effects, so it runs as Python each time
     state.note_changes([source for source, _ in changed if source in after], after)
-    made = _Kept(trace, place, state)
+    entry = _Kept(trace, place, state)
     with _lock:
         if trace.concrete.captured_inputs:
-            capturing[key] = made
+            capturing[key] = entry
         else:
-            _cache[key] = [made, *_cache.get(key, [])][:_MAX_STATES]
+            _cache[key] = [entry, *_cache.get(key, [])][:_MAX_STATES]
             if len(_cache) > _CACHE_SIZE:
                 _cache.popitem(last=False)
     once.notify(implicit_for or fn, trace, state, seconds)
@@ -225,14 +225,14 @@ class _Call:
         # through weak references; a state that keeps objects alive is not cached.
         place = tuple((name, id(value)) for name, value in roots)
         states = _of(_states, fn)
-        known = states.get(place)
-        if known is None or not known.holds():
-            known = state_of(roots)
+        state = states.get(place)
+        if state is None or not state.holds():
+            state = state_of(roots)
             if len(states) >= _MAX_STATES:
                 states.clear()
-            if not known.keeps:
-                states[place] = known
-        return known
+            if not state.keeps:
+                states[place] = state
+        return state
 
     def _inputs_key(self) -> tuple[Hashable, ...]:
         store = self.lift.store
@@ -285,8 +285,8 @@ class _Call:
                 name: dataclasses.replace(stream, key=key, counts=next(rest))
                 for (name, stream), key in zip(self.streams.items(), keys, strict=True)
             }
-            held = dict(zip(self.variables, variables, strict=True))
-            output, inner = self.lift.run(self.fn, (self.module, *args), kwargs, held, streams)
+            by_leaf = dict(zip(self.variables, variables, strict=True))
+            output, inner = self.lift.run(self.fn, (self.module, *args), kwargs, by_leaf, streams)
             writes = inner.writes()
             results = [output, list(writes.values()), list(inner.made.values())]
             recorded[:] = [
@@ -307,10 +307,10 @@ class _Call:
         if not trace.placed:
             # It ignores the counts, but needs as many as there were at the place where it was made.
             first = len(inputs) - len(self.streams)
-            known = trace.concrete.inputs[first : len(inputs)]
+            counters = trace.concrete.inputs[first : len(inputs)]
             unused = [
                 tf.zeros(each.shape, each.dtype) if each.shape.is_fully_defined() else counts
-                for each, counts in zip(known, inputs[first:], strict=True)
+                for each, counts in zip(counters, inputs[first:], strict=True)
             ]
             inputs = [*inputs[:first], *unused]
         plain = self.device is not None and self.shapes is not None
@@ -318,16 +318,16 @@ class _Call:
         output, written, initial = pack(trace.form, results)
         for (name, path), draws in trace.drawn.items():
             lift.store.advance(name, path, draws)
-        made = dict(zip(map(self._outside, trace.made), initial, strict=True))
+        created = dict(zip(map(self._outside, trace.made), initial, strict=True))
         written = dict(zip(map(self._outside, trace.writes), written, strict=True))
-        lift.commit(written, made if lift.store.initializing else None)
+        lift.commit(written, created if lift.store.initializing else None)
         return output
 
 
-def _of(known: weakref.WeakKeyDictionary[Any, dict[Any, Any]], function: Any) -> dict[Any, Any]:
+def _of(tables: weakref.WeakKeyDictionary[Any, dict[Any, Any]], function: Any) -> dict[Any, Any]:
     """Returns the entry of a function, which is dropped with the function."""
     try:
-        return known.setdefault(function, {})
+        return tables.setdefault(function, {})
     except TypeError:  # a callable object without hash or weak references
         return {}
 
@@ -356,8 +356,8 @@ def _key_of(thing: Any) -> Hashable:
 
 
 def _vector(counts: Any) -> Any:
-    given = list(counts) if isinstance(counts, (list, tuple)) else counts
-    return tf.convert_to_tensor(given, tf.int32)
+    plain = list(counts) if isinstance(counts, (list, tuple)) else counts
+    return tf.convert_to_tensor(plain, tf.int32)
 
 
 def _blank(value: Any) -> Any:

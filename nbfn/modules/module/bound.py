@@ -191,13 +191,13 @@ class Bound(Members, library=True):
         """
         store, scope = self._bound_store("view"), self._scope("view")
         with context.entered(None):
-            made = type(self)(**{**init_fields(self), **updates}, parent=None, name=self.name)
+            view = type(self)(**{**init_fields(self), **updates}, parent=None, name=self.name)
             # The variables may not fit the new arguments, so their shapes are compared again.
             depth = len(scope.path)
             store.checked = {c for c in store.checked if c[1][:depth] != scope.path}
-            binding.attach(made, Scope(store, scope.path))
-        object.__setattr__(made, "parent", self.parent)
-        return made
+            binding.attach(view, Scope(store, scope.path))
+        object.__setattr__(view, "parent", self.parent)
+        return view
 
     def rebind(self, module: Any, *args: Any, rngs: Any = None, **kwargs: Any) -> Any:
         """Returns a new version of the module that continues with the variables of this one.
@@ -223,8 +223,8 @@ class Bound(Members, library=True):
         store, state = self._bound_store("rebind"), self.state
         check_instance(module)
         if args or kwargs:
-            given = key(0) if rngs is None else rngs
-            wanted = lazy_run(module, given, args, kwargs, None, INIT_MUTABLE, values)
+            keys = key(0) if rngs is None else rngs
+            wanted = lazy_run(module, keys, args, kwargs, None, INIT_MUTABLE, values)
             state, carried = _carry(state, wanted)
             if rngs is None and (carried.made or carried.changed):
                 new = ("/".join((c, p)) for c, p in (*carried.made, *carried.changed))
@@ -234,9 +234,9 @@ class Bound(Members, library=True):
                 )
         else:
             carried = Carried(kept=tuple(_state_names(state)))
-        made = _revived(module, state, store.rngs, store.mutable)
-        made._internal.carried = carried
-        return made
+        bound = _revived(module, state, store.rngs, store.mutable)
+        bound._internal.carried = carried
+        return bound
 
     @property
     def carried(self) -> Carried | None:
@@ -386,11 +386,11 @@ class Bound(Members, library=True):
                 " Its variables exist, but a compact method makes the submodule: call the module "
                 "once first."
             )
-        held = [f"the submodules {show_names(children)}"] if children else []
-        held += [f"here or below, the variables {show_names(variables)}"] if variables else []
+        contents = [f"the submodules {show_names(children)}"] if children else []
+        contents += [f"here or below, the variables {show_names(variables)}"] if variables else []
         return PathNotFoundError(
             f"{where} has neither a submodule nor a variable {'/'.join(parts)!r}; it has "
-            f"{' and, '.join(held) or 'none at all'}.{hint}"
+            f"{' and, '.join(contents) or 'none at all'}.{hint}"
         )
 
     def _variables_outside_params(self) -> set[int]:
@@ -410,10 +410,10 @@ class Bound(Members, library=True):
 
 
 def _revived(module: Any, state: Any, rngs: Mapping[str, Any], mutable: Any) -> Any:
-    made = module.bind(state, mutable=mutable)
-    made._bound_store("bind").rngs.update(rngs)
-    made._track()
-    return made
+    bound = module.bind(state, mutable=mutable)
+    bound._bound_store("bind").rngs.update(rngs)
+    bound._track()
+    return bound
 
 
 def _state_names(state: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -23,14 +23,14 @@ from nbfn.modules.variables.variable_store import VariableStore
 
 def in_graph(call: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
     """Traces a call into a graph that never runs; a ``tf.TensorSpec`` describes a tensor."""
-    given = [list(args), dict(kwargs)]
+    arguments = [list(args), dict(kwargs)]
     user = Conversion(by_default=True)
     specs: list[tf.TypeSpec] = []
-    map_leaves(lambda v, _: specs.append(v) if isinstance(v, tf.TypeSpec) else None, given)
+    map_leaves(lambda v, _: specs.append(v) if isinstance(v, tf.TypeSpec) else None, arguments)
 
     def trace(*tensors: Any) -> None:
         rest = iter(tensors)
-        filled = map_leaves(lambda v, _: next(rest) if isinstance(v, tf.TypeSpec) else v, given)
+        filled = map_leaves(lambda v, _: next(rest) if isinstance(v, tf.TypeSpec) else v, arguments)
         user.call(call, filled[0], filled[1])
 
     tf_function(trace, autograph=False).get_concrete_function(*specs)

@@ -69,9 +69,9 @@ class Members(Template, library=True):
         if self._internal.scope is None and self._is_inspected():
             return Absent(f"The parameter {name!r} of {type(self).__name__}")
         scope = self._declares("params", name)
-        known = scope.params.get(name)
-        if known is not None:
-            return known
+        parameter = scope.params.get(name)
+        if parameter is not None:
+            return parameter
         store = scope.store
         stored = store.find("params", scope.path, name)
         if stored is not MISSING:
@@ -231,8 +231,8 @@ class Members(Template, library=True):
         if context.table_of(self) is not None:
             self._declares(collection, name)
         if store.initializing and collection in store.mutable:
-            known = value.shape.is_fully_defined()
-            shape = value.shape if known else tf.shape(value)
+            is_static = value.shape.is_fully_defined()
+            shape = value.shape if is_static else tf.shape(value)
             scope.ensure(collection, name, lambda: tf.zeros(shape, value.dtype))
         elif collection not in store.tree:
             return value

@@ -43,20 +43,20 @@ def _twin(module: Any, name: str) -> Any:
             "variables. Use init, apply or bind."
         )
     table = context.table_of(module)
-    known = internal.children.get(name)
+    child = internal.children.get(name)
     if table is not None and table.kind == "compact" and not table.names.is_name_scope(name):
         if internal.names.taken(name, None) or table.names.taken(name, None):
             raise name_in_use(module, name, None, internal.names, table.names)
         table.names.take_name_scope(name)
     elif internal.names.taken(name, None):
         raise name_in_use(module, name, None, internal.names)
-    if known is not None and known._internal.scope.store is internal.scope.store:
-        return known
-    made = object.__new__(type(module))
-    made.__dict__.update(module.__dict__)
-    made.__dict__["_internal"] = inner = type(internal)()
+    if child is not None and child._internal.scope.store is internal.scope.store:
+        return child
+    twin = object.__new__(type(module))
+    twin.__dict__.update(module.__dict__)
+    twin.__dict__["_internal"] = inner = type(internal)()
     inner.built = inner.ready = True
     inner.scope, inner.given = internal.scope.child(name), internal.given
-    made.__dict__["_children"] = inner.children
-    internal.children[name] = made
-    return made
+    twin.__dict__["_children"] = inner.children
+    internal.children[name] = twin
+    return twin

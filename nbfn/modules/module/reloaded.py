@@ -41,15 +41,15 @@ def _among_own_globals(function: Any, cls: type) -> Any:
     module = sys.modules.get(cls.__module__)
     if module is None or not _is_users_code_in_nbfn(function):
         return function
-    made = FunctionType(
+    copy = FunctionType(
         function.__code__,
         vars(module),
         function.__name__,
         function.__defaults__,
         function.__closure__,
     )
-    made.__kwdefaults__ = function.__kwdefaults__
-    made.__annotations__ = function.__annotations__
-    made.__qualname__, made.__doc__ = function.__qualname__, function.__doc__
-    vars(made).update(vars(function))
-    return made
+    copy.__kwdefaults__ = function.__kwdefaults__
+    copy.__annotations__ = function.__annotations__
+    copy.__qualname__, copy.__doc__ = function.__qualname__, function.__doc__
+    vars(copy).update(vars(function))
+    return copy

@@ -115,7 +115,7 @@ def _own_rows(
 
 
 def variable_row(
-    path: tuple[str, ...], collection: str, leaf: Any, known: dict[int, tuple[str, ...]]
+    path: tuple[str, ...], collection: str, leaf: Any, first_paths: dict[int, tuple[str, ...]]
 ) -> Row:
     """Builds the row of a variable.
 
@@ -123,9 +123,9 @@ def variable_row(
       path: its path.
       collection: its collection.
       leaf: the variable.
-      known: the paths of earlier variables, by ``id``; this one is added.
+      first_paths: the paths of earlier variables, by ``id``; this one is added.
     """
-    before = known.setdefault(id(leaf), path)
+    before = first_paths.setdefault(id(leaf), path)
     shape = tf.TensorShape(leaf.shape)
     return Row(
         path,

@@ -42,8 +42,8 @@ def share_scope(module: Any, other: Any) -> None:
     target, moved = (module, other) if inside else (other, module)
     _check_names(target, moved)
     _move(moved, target._internal.scope)
-    for name, held in moved._internal.names.held().items():
-        for collection in held:
+    for name, collections in moved._internal.names.held().items():
+        for collection in collections:
             target._internal.names.take(name, collection)
     moved._internal.names = target._internal.names
 
@@ -53,8 +53,8 @@ def _check_names(target: Any, moved: Any) -> None:
     inner = moved.name if moved.parent is target else None
     clashes = [
         name
-        for name, held in moved._internal.names.held().items()
-        if name != inner and any(ours.taken(name, collection) for collection in held)
+        for name, collections in moved._internal.names.held().items()
+        if name != inner and any(ours.taken(name, collection) for collection in collections)
     ]
     if clashes:
         raise NameInUseError(

@@ -63,8 +63,8 @@ class _Parent:
     def __get__(self, module: Any, owner: type | None = None) -> Any:
         if module is None:
             return None
-        held = module.__dict__.get("_parent")
-        return held() if isinstance(held, weakref.ref) else held
+        parent = module.__dict__.get("_parent")
+        return parent() if isinstance(parent, weakref.ref) else parent
 
     def __set__(self, module: Any, value: Any) -> None:
         keep = value is None or isinstance(value, _Implicit)
@@ -149,9 +149,9 @@ class Template(tf.Module):
     def __new__(cls, /, *args: Any, **kwargs: Any) -> Any:
         """Returns the child of an earlier call, or a new instance with its private state."""
         reusable = may_be_reused(kwargs)
-        known = known_child(cls, args, kwargs) if reusable else None
-        if known is not None:
-            return known
+        child = known_child(cls, args, kwargs) if reusable else None
+        if child is not None:
+            return child
         self = _blank(cls)
         if reusable:
             self._internal.arguments = (args, kwargs)
@@ -312,8 +312,8 @@ class Template(tf.Module):
             prepare(self)
             if name in self.__dict__:
                 return self.__dict__[name]
-        known = [n for n in self.__dict__ if not n.startswith("_")]
-        where, hint = internal.scope.label(self), did_you_mean(name, known)
+        names = [n for n in self.__dict__ if not n.startswith("_")]
+        where, hint = internal.scope.label(self), did_you_mean(name, names)
         raise UnknownAttributeError(f"{where} has no attribute {name!r}.{hint}")
 
     def _of_unbound(self, name: str, frame: FrameType) -> Any:
@@ -324,19 +324,19 @@ class Template(tf.Module):
           frame: the frame that reads it.
         """
         internal, label, cause = self._internal, type(self).__name__, None
-        given: dict[str, Any] = {}
+        members: dict[str, Any] = {}
         # In the setup of another module, it is bound with its submodules when it is assigned.
         is_alone = context.current_module() is None
         if self.__hooks__ and internal.built and not internal.preparing:
             if "declare" in self.__hooks__:
-                given = inspect_hook(self, "declare")
-            if name not in given and is_alone and _is_written(frame):
+                members = inspect_hook(self, "declare")
+            if name not in members and is_alone and _is_written(frame):
                 try:
-                    given = inspect_hook(self, "setup")
+                    members = inspect_hook(self, "setup")
                 except Exception as error:  # `setup` is user code and may need a bound module
                     cause = error
-        if name in given and not _is_absent(given[name]):
-            return given[name]
+        if name in members and not _is_absent(members[name]):
+            return members[name]
         method = frame.f_code.co_name.removeprefix("tf__")
         if context.current_module() is self and hasattr(type(self), method):
             raise UnboundAttributeError(
@@ -346,7 +346,7 @@ class Template(tf.Module):
         raise UnboundAttributeError(
             f"{label} has no attribute {name!r} while it is unbound: it has its fields, and the "
             "submodules of setup; variables, and what is computed with them, exist inside init and "
-            f"apply, and after bind.{did_you_mean(name, (*self.__field_names__, *given))}"
+            f"apply, and after bind.{did_you_mean(name, (*self.__field_names__, *members))}"
         ) from cause
 
     def __dir__(self) -> list[str]:
@@ -405,8 +405,8 @@ def _blank(cls: type) -> Any:
 
 def _is_record(name: str) -> bool:
     """Returns whether an attribute belongs to tools such as autoreload, or to TensorFlow."""
-    kept = isinstance(getattr(tf.Module, name, None), property)
-    return name.startswith(("__", "_self_")) or kept
+    is_property = isinstance(getattr(tf.Module, name, None), property)
+    return name.startswith(("__", "_self_")) or is_property
 
 
 def _is_written(frame: FrameType) -> bool:

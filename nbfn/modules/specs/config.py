@@ -33,10 +33,10 @@ class ConfigOf:
     def __get__(self, module: Any, owner: Any = None) -> type[Spec]:
         """Returns the class for ``owner``; each module class has its own."""
         owner = owner or type(module)
-        made = vars(owner).get("__config__")
-        if made is None:
-            made = owner.__config__ = _config_for(owner)
-        return made  # type: ignore[no-any-return]
+        config = vars(owner).get("__config__")
+        if config is None:
+            config = owner.__config__ = _config_for(owner)
+        return config  # type: ignore[no-any-return]
 
 
 def _config_for(owner: Any) -> type[Spec]:

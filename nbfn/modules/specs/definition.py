@@ -57,8 +57,8 @@ def isolate_defaults(cls: type) -> None:
             default = default.default
         if not _is_immutable(default):
             own = copy.deepcopy(default)
-            made = dataclasses.field(default_factory=functools.partial(copy.deepcopy, own))
-            setattr(cls, name, made)
+            field = dataclasses.field(default_factory=functools.partial(copy.deepcopy, own))
+            setattr(cls, name, field)
 
 
 def is_class_var(annotation: Any) -> bool:

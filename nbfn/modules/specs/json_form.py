@@ -69,7 +69,7 @@ def form_of(value: Any) -> Any:
     elif _is_function(value):
         for prefix, holder in _FUNCTIONS.items():
             # Not by __name__: that of tf.nn.softmax is softmax_v2 (TensorFlow 2.21).
-            name = next((n for n, held in vars(holder).items() if held is value), "_")
+            name = next((n for n, each in vars(holder).items() if each is value), "_")
             if name[0] != "_":
                 return {"$function": f"{prefix}.{name}"}
     elif callable(getattr(value, "get_config", None)):
@@ -124,10 +124,10 @@ def _function(name: Any) -> Any:
     found = getattr(holder, last, None) if last[:1] != "_" else None
     if _is_function(found):
         return found
-    known = [n for n in vars(holder) if n[0] != "_"] if holder is not None else list(_FUNCTIONS)
+    names = [n for n in vars(holder) if n[0] != "_"] if holder is not None else list(_FUNCTIONS)
     raise SpecError(
         f"{name!r} is not a known function; JSON may name functions of {', '.join(_FUNCTIONS)}."
-        f"{did_you_mean(last if holder is not None else prefix, known)}"
+        f"{did_you_mean(last if holder is not None else prefix, names)}"
     )
 
 

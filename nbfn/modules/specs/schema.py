@@ -123,11 +123,11 @@ class Schema:
           SpecFieldError: a field is unknown or missing.
           SpecError: a value does not match the annotation.
         """
-        given = dict(fields)
+        values = dict(fields)
         try:
-            return self._values(self.model.model_validate(given))
+            return self._values(self.model.model_validate(values))
         except pydantic.ValidationError as error:
-            raise self._error(error, given) from None
+            raise self._error(error, values) from None
 
     def from_json(self, text: str | bytes) -> dict[str, Any]:
         """Returns the values of all fields, given a JSON object."""
@@ -174,12 +174,12 @@ class Schema:
                 )
         return None
 
-    def _error(self, error: pydantic.ValidationError, given: Any) -> SpecError:
+    def _error(self, error: pydantic.ValidationError, values: Any) -> SpecError:
         found = error.errors()
         label = self._owner.__qualname__.rpartition("<locals>.")[2]
         details: dict[str, list[str]] = {}
         for each in found:
-            problem, detail = self._describe(each, given)
+            problem, detail = self._describe(each, values)
             details.setdefault(problem, []).append(detail)
         wrong = {str(each["type"]) for each in found}
         kind = SpecFieldError if wrong & {"extra_forbidden", "missing"} else SpecError
@@ -187,7 +187,7 @@ class Schema:
         texts = (f"{p}{' or '.join(dict.fromkeys(filter(None, d)))}" for p, d in details.items())
         return kind(f"{label}: {' '.join(f'{text}.' for text in texts)}")
 
-    def _describe(self, error: Any, given: Any) -> tuple[str, str]:
+    def _describe(self, error: Any, values: Any) -> tuple[str, str]:
         """Returns the problem, and pydantic's details."""
         if error["type"] == "json_invalid":
             return f"the text is not JSON: {error['msg']}", ""
@@ -198,11 +198,11 @@ class Schema:
         cause = error.get("ctx", {}).get("error")
         if error["type"] == "extra_forbidden":
             hint = did_you_mean(name, self.names).removesuffix("?")
-            known = show_names(self.names)
-            return f"unknown field {name!r}; there is {known}{'.' + hint if hint else ''}", ""
+            names = show_names(self.names)
+            return f"unknown field {name!r}; there is {names}{'.' + hint if hint else ''}", ""
         if error["type"] == "missing":
             return f"missing field {name!r}, which has no default", ""
-        value = given.get(name) if isinstance(given, Mapping) else None
+        value = values.get(name) if isinstance(values, Mapping) else None
         where = repr(name + _inside(value, error["loc"][1:]))
         if isinstance(cause, SpecError):
             return f"field {where}: {str(cause).removesuffix('.')}", ""

@@ -118,10 +118,10 @@ class Spec(Mapping[str, Any]):
           SpecFieldError: a field is unknown or missing.
           SpecError: the text is not JSON, or a value does not match its annotation.
         """
-        made = cls.__new__(cls)
-        made.__dict__.update(cls.__schema__.from_json(text))
-        made.__post_init__()
-        return made
+        spec = cls.__new__(cls)
+        spec.__dict__.update(cls.__schema__.from_json(text))
+        spec.__post_init__()
+        return spec
 
     @classmethod
     def json_schema(cls) -> dict[str, Any]:

@@ -71,10 +71,10 @@ def _branch(
     label: str, index: Any, branches: list[Callable[..., Any]], values: tuple[Any, ...]
 ) -> Any:
     lift = Lift(label, values)
-    known = not tf.is_symbolic_tensor(index)
-    if known and lift.is_creating():
+    is_static = not tf.is_symbolic_tensor(index)
+    if is_static and lift.is_creating():
         return _run_all(lift, int(index), branches, values)
-    if known:
+    if is_static:
         return lift.once(branches[int(index)], values, {})
     return _trace_branches(lift, index, branches, values)
 
@@ -113,8 +113,8 @@ def _trace_branches(
         choices = [_concrete(functools.partial(body, fn)) for fn in branches]
     output, forms = runs[0][0], {k: v for *_, writes in runs for k, v in writes.items()}
     _check_shared(lift, [inner.made for _, inner, _ in runs])
-    made = {k: v for _, inner, _ in reversed(runs) for k, v in inner.made.items()}
-    start = {**made, **variables} if lift.is_creating() else variables
+    created = {k: v for _, inner, _ in reversed(runs) for k, v in inner.made.items()}
+    start = {**created, **variables} if lift.is_creating() else variables
     for other, _, writes in runs:
         if _shape_of(other) != _shape_of(output):
             raise TransformError(
@@ -139,7 +139,7 @@ def _trace_branches(
     _count_draws(lift, index, [inner.drawn for _, inner, _ in runs])
     lift.commit(
         {k: pack(v, c) for (k, v), c in zip(forms.items(), changed, strict=True)},
-        made if lift.is_creating() else None,
+        created if lift.is_creating() else None,
     )
     return pack(output, tensors)
 
@@ -147,14 +147,14 @@ def _trace_branches(
 def _concrete(call: Callable[[], Any]) -> Callable[[], Any]:
     # Not a default argument or a partial: TensorFlow unwraps decorated functions among arguments,
     # so a transformed function would be called without its transformation (TensorFlow 2.21).
-    made = tf_function(lambda: call(), autograph=False)
-    return made.get_concrete_function()  # type: ignore[no-any-return]
+    traced = tf_function(lambda: call(), autograph=False)
+    return traced.get_concrete_function()  # type: ignore[no-any-return]
 
 
-def _check_shared(lift: Lift, made: list[dict[Leaf, Any]]) -> None:
+def _check_shared(lift: Lift, created: list[dict[Leaf, Any]]) -> None:
     """Refuses variables with one name that differ: the functions would share one of them."""
     shapes: dict[Leaf, str] = {}
-    for leaf, value in (item for each in made for item in each.items()):
+    for leaf, value in (item for each in created for item in each.items()):
         shape = str([(str(part.shape), part.dtype.name) for part in flat_tensors(value)])
         if shapes.setdefault(leaf, shape) != shape:
             raise ParamShapeError(

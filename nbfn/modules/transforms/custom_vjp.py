@@ -82,8 +82,8 @@ def custom_vjp(
             traced[:] = [output, inner]
 
             def gradients(*cotangents: Any) -> list[Any]:
-                given = pack(output, cotangents[: len(flatten(output))])
-                of_variables, *of_inputs = lift.user.call(backward_fn, (residual, given), {})
+                upstream = pack(output, cotangents[: len(flatten(output))])
+                of_variables, *of_inputs = lift.user.call(backward_fn, (residual, upstream), {})
                 by_leaf = trees.flat(of_variables, "the gradients of variables")
                 found = [_at(by_leaf, leaf, trees) for leaf in watched]
                 found += flatten(list(of_inputs))

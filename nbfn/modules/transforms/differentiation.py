@@ -188,11 +188,11 @@ class _Once:
         values = (self.module, *self.primals)
         return self.lift.run(self.fn, values, {}, self.variables)
 
-    def directions(self, given: Any) -> dict[Leaf, Any]:
+    def directions(self, tangents: Any) -> dict[Leaf, Any]:
         """Returns the tangents by variable."""
-        if not given:
+        if not tangents:
             return {}
-        found = self.trees.flat(given, "variable_tangents")
+        found = self.trees.flat(tangents, "variable_tangents")
         for leaf in found.keys() - self.variables.keys():
             raise TransformError(
                 f"{self.lift.label}: variable_tangents has {self.trees.text(leaf)!r} in "

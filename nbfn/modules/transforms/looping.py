@@ -48,12 +48,12 @@ def while_loop(
     lift = Lift("nn.while_loop", module)
     carried = Filter.of(carry_variables)
     shared = lift.leaves(Filter.of(broadcast_variables) - carried)
-    held = lift.leaves(carried)
+    by_leaf = lift.leaves(carried)
     fixed, keys = split_streams(lift.store, split_rngs or {}, lift.root)
     drawn: dict[str, Mapping[Any, int]] = {}
 
     def run(fn: Callable[..., Any], iteration: Any, flat: Any, state: Any, mutable: Filter) -> Any:
-        variables = {**shared, **dict(zip(held, state, strict=True))}
+        variables = {**shared, **dict(zip(by_leaf, state, strict=True))}
         own = own_streams({n: tf.random.fold_in(k, iteration) for n, k in keys.items()})
         values = (module, pack(init, flat))
         return lift.run(fn, values, {}, variables, {**fixed, **own}, mutable)
@@ -68,20 +68,20 @@ def while_loop(
         drawn["body"] = inner.drawn
         writes = inner.writes()
         new = flat_tensors(carry)
-        made = sorted(writes.keys() - held.keys())
-        if len(new) != len(flat) or made:
+        created = sorted(writes.keys() - by_leaf.keys())
+        if len(new) != len(flat) or created:
             raise TransformError(
                 "nn.while_loop: the body must return a carry of the structure of init, and may not "
                 f"make variables; init has {len(flat)} tensors, the carry has {len(new)}, and the "
-                f"new variables are {made or 'none'}. Make variables before the loop."
+                f"new variables are {created or 'none'}. Make variables before the loop."
             )
-        return iteration + 1, new, [writes.get(k, v) for k, v in zip(held, state, strict=True)]
+        return iteration + 1, new, [writes.get(k, v) for k, v in zip(by_leaf, state, strict=True)]
 
     start = flat_tensors(init)
     iterations, flat, state = tf.while_loop(
-        condition, body, (tf.constant(0), start, list(held.values()))
+        condition, body, (tf.constant(0), start, list(by_leaf.values()))
     )
-    writable = {k: v for k, v in zip(held, state, strict=True) if k[0] in lift.store.mutable}
+    writable = {k: v for k, v in zip(by_leaf, state, strict=True) if k[0] in lift.store.mutable}
     lift.commit(writable)
     for (name, path), draws in _draws(drawn, iterations, isinstance(lift.store, Inner)).items():
         if name in fixed:

@@ -71,13 +71,13 @@ def map_variables(
         others, stored = lift.leaves(~mapped), lift.leaves(mapped)
 
         def run(seen: Mapping[Leaf, Any], writable: Filter) -> tuple[Any, Inner]:
-            held = {**others, **seen}
-            return lift.run(fn, (module, *args), kwargs, held, lift.streams, writable)
+            by_leaf = {**others, **seen}
+            return lift.run(fn, (module, *args), kwargs, by_leaf, lift.streams, writable)
 
         if making and lift.is_creating() and not stored:
             _, inner = run({}, EVERYTHING)
-            made = {k: v for k, v in inner.writes().items() if k[0] in mapped}
-            lift.commit(through(trans_out_fn, made, "trans_out_fn"))
+            mapped_writes = {k: v for k, v in inner.writes().items() if k[0] in mapped}
+            lift.commit(through(trans_out_fn, mapped_writes, "trans_out_fn"))
             stored = lift.leaves(mapped)
         seen = through(trans_in_fn, stored, "trans_in_fn")
         output, inner = run(seen, EVERYTHING if mutable else ~mapped)

@@ -94,9 +94,9 @@ def remat(
             values = list(inputs)
             for i, tensor in zip(passed, tensors, strict=True):
                 values[i] = tensor
-            held = dict(zip(variables, values, strict=False))
+            by_leaf = dict(zip(variables, values, strict=False))
             positional, named = pack([list(args), kwargs], values[len(variables) :])
-            traced[:] = lift.run(fn, (module, *positional), named, held)
+            traced[:] = lift.run(fn, (module, *positional), named, by_leaf)
             return tensors_of(*traced)
 
         fixed = sum(i < len(variables) for i in passed)
@@ -150,15 +150,15 @@ def recomputed(
 
     @tf.custom_gradient
     def call(*tensors: Any) -> Any:
-        kept: list[Any] = []
-        with _around(policy, _keep, kept):
+        saved: list[Any] = []
+        with _around(policy, _keep, saved):
             results = fn(*tensors)
 
         def gradient(*cotangents: Any, variables: Any = None) -> Any:
             with tf.GradientTape() as tape:
                 inputs = _after(cotangents, tensors, fixed)
                 tape.watch(inputs)
-                with _around(policy, _give, _after(cotangents, kept)):
+                with _around(policy, _give, _after(cotangents, saved)):
                     outputs = fn(*inputs)
             found = tape.gradient(
                 outputs,
@@ -201,7 +201,7 @@ def _plus(tensor: Any, zero: Any) -> Any:
 
 @contextlib.contextmanager
 def _around(
-    policy: Policy | None, act: Callable[[Any, list[Any]], Any], kept: list[Any]
+    policy: Policy | None, act: Callable[[Any, list[Any]], Any], saved: list[Any]
 ) -> Iterator[None]:
     """Calls ``act(output, kept)`` for the outputs selected by the policy."""
     if policy is None:
@@ -210,25 +210,25 @@ def _around(
 
     def chosen(next_fun: Any, args: Any, kwargs: Any, context: Intercepted) -> Any:
         output = next_fun(*args, **kwargs)
-        return act(output, kept) if policy(context.module, context.method_name) else output
+        return act(output, saved) if policy(context.module, context.method_name) else output
 
     with intercept_methods(chosen):
         yield
 
 
-def _keep(output: Any, kept: list[Any]) -> Any:
-    kept.extend(t for t in flatten(output) if is_array(t))
+def _keep(output: Any, saved: list[Any]) -> Any:
+    saved.extend(t for t in flatten(output) if is_array(t))
     return output
 
 
-def _give(output: Any, kept: list[Any]) -> Any:
-    return pack(output, [_in_place(t, kept) for t in flatten(output)])
+def _give(output: Any, saved: list[Any]) -> Any:
+    return pack(output, [_in_place(t, saved) for t in flatten(output)])
 
 
-def _in_place(again: Any, kept: list[Any]) -> Any:
+def _in_place(again: Any, saved: list[Any]) -> Any:
     """Returns the next kept value, with the gradient of the recomputed one."""
     if not is_array(again):
         return again
-    value = kept.pop(0)
+    value = saved.pop(0)
     # The value does not depend on the recomputation, so a graph does not run that.
     return value if record_gradient([value], [again], lambda g: [g]) else again

@@ -161,10 +161,10 @@ class _Loop(SlicedCalls):
         state = flat_tensors(first_carry), list(carried.values())
         _check_carry(flat_tensors(carry), state[0])
 
-        def body(turn: Any, flat: Any, held: Any, arrays: Any) -> Any:
+        def body(turn: Any, flat: Any, state_now: Any, arrays: Any) -> Any:
             i = self.size - 1 - turn if self.reverse else turn
             new, output, inner = self.step(
-                i, pack(first_carry, flat), dict(zip(carried, held, strict=True))
+                i, pack(first_carry, flat), dict(zip(carried, state_now, strict=True))
             )
             writes = inner.writes()
             _check_same(own, self.parted(writes)[0])
@@ -172,17 +172,17 @@ class _Loop(SlicedCalls):
             return (
                 turn + 1,
                 flat_tensors(new),
-                [writes.get(k, old) for k, old in zip(carried, held, strict=True)],
+                [writes.get(k, old) for k, old in zip(carried, state_now, strict=True)],
                 [a.write(i, item) for a, item in zip(arrays, items, strict=True)],
             )
 
-        flat, held, arrays = self._run_loop(body, (*state, arrays))
+        flat, state_now, arrays = self._run_loop(body, (*state, arrays))
         results = [array.stack() for array in arrays]
         for result, column in zip(results, columns, strict=True):
             result.set_shape([None, *column.shape])
         count = len(flatten(first_output))
         self.commit(dict(zip(own, pack(list(own.values()), results[count:]), strict=True)))
-        self.lift.commit({k: v for k, v in zip(carried, held, strict=True) if k in writes})
+        self.lift.commit({k: v for k, v in zip(carried, state_now, strict=True) if k in writes})
         return pack(first_carry, flat), self._outputs(first_output, results[:count])
 
     def _run_loop(self, body: Callable[..., Any], state: tuple[Any, ...]) -> tuple[Any, ...]:

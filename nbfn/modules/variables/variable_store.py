@@ -124,8 +124,8 @@ class VariableStore(Store):
         mutable: Filter,
     ) -> None:
         """Creates a variable for each leaf; a leaf that is a ``tf.Variable`` is used as it is."""
-        made = {c: self._stored(c, (), tree) for c, tree in variables.items()}
-        super().__init__(made, {name: Stream(name, key) for name, key in rngs.items()}, mutable)
+        stored = {c: self._stored(c, (), tree) for c, tree in variables.items()}
+        super().__init__(stored, {name: Stream(name, key) for name, key in rngs.items()}, mutable)
         self.tracked: list[weakref.ref[Any]] = []
         self.called: dict[Path, list[Any]] = {}
         self.shapes: dict[Path, tuple[str, str]] = {}

@@ -26,7 +26,7 @@ def segmented_cell(
     name: str | None,
     options: CellOptions,
     shell: InteractiveShell,
-    kept: TracedCell | None,
+    previous: TracedCell | None,
     *,
     lazily: bool = False,
 ) -> TracedCell:
@@ -37,37 +37,37 @@ def segmented_cell(
         name: Its name, if any.
         options: The options on the magic's line.
         shell: The shell.
-        kept: The traced cell of its last run.
+        previous: The traced cell of its last run.
         lazily: Whether to trace only what runs often.
     """
     relaxing = f"{MAGIC} {name} --relax" if name else f"{MAGIC} --relax"
     surroundings = Surroundings(shell.user_ns, cell.compile, dict(options.function), relaxing)
-    if kept is not None and kept.plan.surroundings.options != surroundings.options:
-        kept = None
-    if kept is not None and kept.plan.source == cell.source:
-        made = kept
+    if previous is not None and previous.plan.surroundings.options != surroundings.options:
+        previous = None
+    if previous is not None and previous.plan.source == cell.source:
+        traced = previous
     else:
-        made = TracedCell(
+        traced = TracedCell(
             analyse_cell(cell.body, cell.compile),
             name or DEFAULT_NAME,
             surroundings,
-            kept,
+            previous,
             lazily=lazily,
         )
-    made.plan.source, made.plan.file = cell.source, cell.file
-    _move_lines(made, cell.file)
-    made.plan.stance, made.place = options.stance, current_cell()
-    made.plan.checks = options.checks
-    return made
+    traced.plan.source, traced.plan.file = cell.source, cell.file
+    _move_lines(traced, cell.file)
+    traced.plan.stance, traced.place = options.stance, current_cell()
+    traced.plan.checks = options.checks
+    return traced
 
 
-def _move_lines(made: TracedCell, file: str) -> None:
+def _move_lines(traced: TracedCell, file: str) -> None:
     """Registers where the lines of earlier traces are in the cell's text of now.
 
     In a terminal, each run of a text has a file name of its own.
     """
     stop_moving(file)
-    for segment in made.plan.segments.values():
+    for segment in traced.plan.segments.values():
         if segment.function is not None:
             code = segment.function.python_function.__code__
             first, last = segment.lines

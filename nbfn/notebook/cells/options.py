@@ -46,7 +46,7 @@ class CellOptions:
         """
         if arguments.max_traces is not None and arguments.max_traces < 1:
             raise UsageError(f"--max-traces is {arguments.max_traces}, expected at least 1")
-        given = {
+        chosen = {
             "jit_compile": arguments.jit or None,
             "autograph": False if arguments.no_autograph else None,
             "reduce_retracing": arguments.relax or None,
@@ -56,7 +56,7 @@ class CellOptions:
             "local_state": arguments.local_state or None,
         }
         return cls(
-            tuple((name, value) for name, value in given.items() if value is not None),
+            tuple((name, value) for name, value in chosen.items() if value is not None),
             unquoted(arguments.signature),
             _names(arguments.inputs),
             _names(arguments.outputs),
@@ -98,15 +98,15 @@ class CellOptions:
             return None
         import tensorflow as tf
 
-        known = [device.name for device in tf.config.list_logical_devices()]
+        names = [device.name for device in tf.config.list_logical_devices()]
         try:
             wanted = tf.DeviceSpec.from_string(self.device)
         except ValueError:
             wanted = None
         if wanted is None or not any(
-            _is_meant(wanted, tf.DeviceSpec.from_string(name)) for name in known
+            _is_meant(wanted, tf.DeviceSpec.from_string(name)) for name in names
         ):
-            short = ", ".join(":".join(name.split(":")[-2:]) for name in known)
+            short = ", ".join(":".join(name.split(":")[-2:]) for name in names)
             raise UsageError(f"--device: there is no `{self.device}`; there is {short}")
         return self.device
 

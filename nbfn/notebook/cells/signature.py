@@ -61,15 +61,15 @@ def _evaluate(text: str, parameters: Sequence[str], namespace: Mapping[str, Any]
 
 def _spec(name: str, dtype: str, shape: str | None) -> tf.TensorSpec:
     try:
-        known = tf.dtypes.as_dtype(dtype)
+        parsed = tf.dtypes.as_dtype(dtype)
     except TypeError:
         raise UsageError(f"--signature: `{name}` has the unknown dtype `{dtype}`") from None
     sizes = [size.strip() for size in (shape or "").split(",") if size.strip()]
     if sizes == ["..."]:
-        return tf.TensorSpec(None, known, name)
+        return tf.TensorSpec(None, parsed, name)
     if not all(size in ("None", "?") or size.isdigit() for size in sizes):
         raise UsageError(f"--signature: `{name}` has the shape [{shape}]; use numbers and None")
-    return tf.TensorSpec([int(s) if s.isdigit() else None for s in sizes], known, name)
+    return tf.TensorSpec([int(s) if s.isdigit() else None for s in sizes], parsed, name)
 
 
 def _list(names: Any) -> str:

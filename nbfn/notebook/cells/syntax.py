@@ -46,11 +46,11 @@ def to_python(cell: str, shell: InteractiveShell) -> str:
 
 def features(shell: InteractiveShell) -> int:
     """Returns the compiler flags of the ``__future__`` imports of earlier cells."""
-    known = 0
+    flags = 0
     for name in __future__.all_feature_names:
-        known |= getattr(__future__, name).compiler_flag
+        flags |= getattr(__future__, name).compiler_flag
     # IPython adds flags of its own, such as PyCF_DONT_IMPLY_DEDENT (IPython 9.18).
-    return known & int(shell.compile.flags)
+    return flags & int(shell.compile.flags)
 
 
 def cache_source(source: str, shell: InteractiveShell) -> str:

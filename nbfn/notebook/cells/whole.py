@@ -88,7 +88,7 @@ class _Keeper:
 
     @tf.autograph.experimental.do_not_convert
     def __call__(self, sure: Mapping[str, Any], maybe: Mapping[str, Callable[[], Any]]) -> Any:
-        made = {RESULT if name == _VALUE else name: value for name, value in sure.items()}
+        values = {RESULT if name == _VALUE else name: value for name, value in sure.items()}
         for name, get in maybe.items():
             try:
                 value = get()
@@ -97,13 +97,13 @@ class _Keeper:
             # By name, because AutoGraph's placeholders `Undefined` and `UndefinedReturnValue` are
             # not public (TensorFlow 2.21, `autograph/operators/variables.py`).
             if "Undefined" not in type(value).__name__:
-                made[name] = value
-        if isinstance(made.get(RESULT), tf.Operation):  # such as the result of tf.print
-            made[RESULT] = None
+                values[name] = value
+        if isinstance(values.get(RESULT), tf.Operation):  # such as the result of tf.print
+            values[RESULT] = None
         if self.has_local_state:  # local variables are deleted after the call
-            made = {name: v for name, v in made.items() if not isinstance(v, tf.Variable)}
-        contract = OutputContract(made, self.given)
-        results = contract.keep(made)
+            values = {name: v for name, v in values.items() if not isinstance(v, tf.Variable)}
+        contract = OutputContract(values, self.given)
+        results = contract.keep(values)
         self.latest = contract.recipe
         return results
 
@@ -113,7 +113,7 @@ def whole(
     name: str | None,
     options: CellOptions,
     shell: InteractiveShell,
-    kept: WholeCell | None,
+    previous: WholeCell | None,
 ) -> WholeCell:
     """Builds one function from a cell's body.
 
@@ -122,7 +122,7 @@ def whole(
         name: The notebook's name for the function, if any.
         options: The options on the magic's line.
         shell: The shell.
-        kept: The result for the same cell before.
+        previous: The result for the same cell before.
 
     Returns:
         The function; `kept` if the cell has not changed.
@@ -151,16 +151,16 @@ def whole(
     maker.body[0] = ast.parse(source, file).body[0]
     scope: dict[str, Any] = {}
     exec(compile_code(factory, file, cell.flags), namespace, scope)
-    made: FunctionType = scope["make"](keeper)
-    made.__qualname__, made.__module__ = own_name, namespace.get("__name__", "__main__")
+    plain: FunctionType = scope["make"](keeper)
+    plain.__qualname__, plain.__module__ = own_name, namespace.get("__name__", "__main__")
     show_as(file, cell.file)
     if (
-        kept is not None
-        and kept.inputs == inputs
-        and is_unchanged(kept.function, made, options.lasting, own_policy=True)
+        previous is not None
+        and previous.inputs == inputs
+        and is_unchanged(previous.function, plain, options.lasting, own_policy=True)
     ):
-        return kept
-    traced: TracedFunction = function(made, **options.for_function(made, namespace))
+        return previous
+    traced: TracedFunction = function(plain, **options.for_function(plain, namespace))
     note_options(traced, options.lasting)
     traced.known_as = name
     return WholeCell(traced, inputs, keeper)

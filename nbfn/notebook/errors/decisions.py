@@ -90,8 +90,8 @@ def sizes_on(line: CodeLine) -> Iterator[tuple[str, str]]:
 def gives_seed(line: CodeLine) -> bool:
     """Returns whether a call on a line has a seed that is not a constant."""
     calls = (node for node in _expressions_of(line) if isinstance(node, ast.Call))
-    given = (keyword for call in calls for keyword in call.keywords if keyword.arg == "seed")
-    return any(not isinstance(keyword.value, ast.Constant) for keyword in given)
+    seeds = (keyword for call in calls for keyword in call.keywords if keyword.arg == "seed")
+    return any(not isinstance(keyword.value, ast.Constant) for keyword in seeds)
 
 
 def sizes_read(line: CodeLine) -> Iterator[StaticSize]:

@@ -34,12 +34,12 @@ def innermost(entries: Sequence[TracebackType]) -> list[TracebackType]:
     nested frames.
     """
     files = [entry.tb_frame.f_code.co_filename for entry in entries]
-    kept = []
+    chosen = []
     for number, file in enumerate(files):
         following = next((f for f in files[number + 1 :] if is_cell(f) or GENERATED in f), None)
         if not (GENERATED in file and following == file):
-            kept.append(entries[number])
-    return kept
+            chosen.append(entries[number])
+    return chosen
 
 
 def add_note_of_interrupt(error: KeyboardInterrupt, entries: Sequence[TracebackType]) -> None:

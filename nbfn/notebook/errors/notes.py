@@ -58,14 +58,14 @@ def add_notes(
 
 
 def _leak_advice(failure: LocatedError) -> str:
-    kept = None
+    place = None
     if re.search(_IN_LOOP, failure.message):
         # A leaking result is detected at the call of the function; the message says where it was
         # made.
-        made = [line for line in (*failure.named, failure.line) if line is not None]
-        kept = next(filter(None, map(keeps_in_loop, made)), None)
-    if kept is not None:
-        number, container = kept
+        lines = [line for line in (*failure.named, failure.line) if line is not None]
+        place = next(filter(None, map(keeps_in_loop, lines)), None)
+    if place is not None:
+        number, container = place
         return (
             f"line {number}: `{container}` is a Python list, which this TensorFlow loop fills "
             f"once, while it is traced. Use {container} = tf.TensorArray(dtype, size=0, "
@@ -193,10 +193,10 @@ def _loop(failure: LocatedError) -> str:
 
 
 def _shapes(failure: LocatedError) -> str | None:
-    known = [
+    texts = [
         f"`{name}` is {_dtype(value)}{sizes(value.shape)}" for name, value in failure.operands()
     ]
-    return f"{failure.place}{', '.join(known)}" if known else None
+    return f"{failure.place}{', '.join(texts)}" if texts else None
 
 
 def _dtype(value: Any) -> str:
@@ -245,8 +245,8 @@ def _grows(failure: LocatedError) -> str | None:
     later = [size.strip() for size in after if size.strip()]
     shape = "None"
     if len(sizes) == len(later):
-        kept = [a if a == b else "None" for a, b in zip(sizes, later, strict=True)]
-        shape = f"[{', '.join(kept)}]"
+        open_sizes = [a if a == b else "None" for a, b in zip(sizes, later, strict=True)]
+        shape = f"[{', '.join(open_sizes)}]"
     return (
         f"{failure.place}the shape of `{name}` changes between iterations. Declare that in the "
         "first statement of the loop: tf.autograph.experimental.set_loop_options("
@@ -291,8 +291,9 @@ def _dtypes(failure: LocatedError) -> str | None:
         for size, of in sizes_on(failure.line):
             return f"{failure.place}sizes are int32. Write tf.cast({size}, {of}.dtype)"
     every = {name: (_dtype(value), sizes(value.shape)) for name, value in failure.operands()}
-    known = {name: each for name, each in every.items() if each[0] in dtypes}
-    starts = ((name, failure.integer_start(name)) for name, (d, _) in known.items() if d == "int32")
+    chosen = {name: each for name, each in every.items() if each[0] in dtypes}
+    integers = [name for name, (dtype, _) in chosen.items() if dtype == "int32"]
+    starts = ((name, failure.integer_start(name)) for name in integers)
     for name, start in starts if _FLOATS & dtypes else ():
         if start is not None:
             value, line = start
@@ -300,14 +301,14 @@ def _dtypes(failure: LocatedError) -> str | None:
                 f"{failure.place}`{name}` starts as the integer {value} (line {line}), and a loop "
                 f"keeps its dtype. Start with {float(value)}"
             )
-    scalars = [name for name, each in known.items() if each == ("float64", "[]")]
+    scalars = [name for name, each in chosen.items() if each == ("float64", "[]")]
     if scalars and "float32" in dtypes:
         name = scalars[0]
         return (
             f"{failure.place}`{name}` is a float64 tensor, which is what a NumPy number becomes. "
             f"Pass float({name}), or write tf.cast({name}, tf.float32)"
         )
-    texts = [f"`{name}` is {dtype}{shape}" for name, (dtype, shape) in known.items()]
+    texts = [f"`{name}` is {dtype}{shape}" for name, (dtype, shape) in chosen.items()]
     which = "it" if len(texts) == 1 else "one of them"
     return f"{failure.place}{', '.join(texts)}. Use tf.cast on {which}" if texts else None
 
@@ -329,10 +330,10 @@ def _open_size(failure: LocatedError) -> str | None:
 def _large(failure: LocatedError) -> str | None:
     arrays = [name for name, value in failure.operands() if getattr(value, "nbytes", 0) > 2**31 - 1]
     name = arrays[0] if arrays else "the array"
-    made = f": {name} = tf.Variable({name})" if arrays else ""
+    example = f": {name} = tf.Variable({name})" if arrays else ""
     return (
         f"{failure.place}`{name}` would be a constant of the graph, which holds 2 GB at most. Keep "
-        f"it in a tf.Variable{made}; or pass it as an argument"
+        f"it in a tf.Variable{example}; or pass it as an argument"
     )
 
 

@@ -216,13 +216,13 @@ def _has_its_own_view(error: BaseException) -> bool:
 
 def _replacement(kind: type[BaseException], error: BaseException, view: ShownError) -> Exception:
     """Builds an error with the same name and notes, and with the message to show."""
-    made: Any = type(view.name, (Exception,), {"__module__": kind.__module__})(view.message)
+    shown: Any = type(view.name, (Exception,), {"__module__": kind.__module__})(view.message)
     for note in getattr(error, "__notes__", ()):
-        made.add_note(note)
+        shown.add_note(note)
     cause = error.__cause__
     if cause is not None and not is_machinery_only(cause.__traceback__):
-        made.__cause__ = cause
-    return made  # type: ignore[no-any-return]
+        shown.__cause__ = cause
+    return shown  # type: ignore[no-any-return]
 
 
 def is_machinery_only(traceback: TracebackType | None) -> bool:

@@ -170,8 +170,8 @@ class CellMagics(RequiresTensorFlowMagics):
         from nbfn.notebook.cells.body import segmented_cell
 
         slot = self._slot(cell, None)
-        kept = self._cell_of(slot, TracedCell)
-        traced_cell = segmented_cell(cell, None, options, self.shell, kept, lazily=True)
+        previous = self._cell_of(slot, TracedCell)
+        traced_cell = segmented_cell(cell, None, options, self.shell, previous, lazily=True)
         traced_cell.known_as = SWITCH
         self._keep(slot, traced_cell)
         return traced_cell()
@@ -185,24 +185,24 @@ class CellMagics(RequiresTensorFlowMagics):
 
         name = arguments.name
         slot = self._slot(cell, name)
-        kept = self._cell_of(slot, WholeCell)
-        made = whole(cell, name, options, self.shell, kept)
+        previous = self._cell_of(slot, WholeCell)
+        graph = whole(cell, name, options, self.shell, previous)
         namespace, value = self.shell.user_ns, None
         if arguments.check:
-            print(made.check(namespace))  # noqa: T201
+            print(graph.check(namespace))  # noqa: T201
         if not arguments.define:
             try:
-                with named_as_options(made.function.label):
-                    value = made.run(namespace, options)
+                with named_as_options(graph.function.label):
+                    value = graph.run(namespace, options)
             except BaseException:
-                if made is not kept:
-                    unregister(made.function)
+                if graph is not previous:
+                    unregister(graph.function)
                 raise
-        self._keep(slot, made)
+        self._keep(slot, graph)
         if name is not None:
-            namespace[name] = made.function
-        recorder = made.function.recorder
-        self._show_once(made.function, (recorder.last == "hit", len(made.function.traces)))
+            namespace[name] = graph.function
+        recorder = graph.function.recorder
+        self._show_once(graph.function, (recorder.last == "hit", len(graph.function.traces)))
         return value
 
     # What is kept of cells ----------------------------------------------------------------
@@ -215,8 +215,8 @@ class CellMagics(RequiresTensorFlowMagics):
         return name or (f"id:{running.id}" if running and running.id else f"{_TEXT}{cell.cell}")
 
     def _cell_of(self, slot: str, kind: type[_Kept]) -> _Kept | None:
-        kept = self._cells.get(slot)
-        return kept if isinstance(kept, kind) else None
+        cell = self._cells.get(slot)
+        return cell if isinstance(cell, kind) else None
 
     def _keep(self, slot: str, cell: Any) -> None:
         cells = self._cells

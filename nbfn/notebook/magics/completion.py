@@ -87,8 +87,8 @@ class Completion:
             yield from self._values_of(option)
             return
         positional = [action for action in _actions(parser) if not action.option_strings]
-        given = len([each for each in before if each and not each.startswith("-")])
-        for action in positional[min(given, len(positional) - 1) :][:1]:
+        number = len([each for each in before if each and not each.startswith("-")])
+        for action in positional[min(number, len(positional) - 1) :][:1]:
             yield from self._values_of(action)
 
     def _values_of(self, action: argparse.Action) -> Iterator[str]:

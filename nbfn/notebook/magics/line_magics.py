@@ -203,8 +203,8 @@ class LineMagics(RequiresTensorFlowMagics):
         if number is None:
             number = max(traces)
         if number not in traces:
-            known = numbered("trace", list(traces))
-            raise UsageError(f"`{function.label}` has no trace {number}; it has {known}")
+            listed = numbered("trace", list(traces))
+            raise UsageError(f"`{function.label}` has no trace {number}; it has {listed}")
         if arguments.save is not None:
             _save_graph(traces[number], unquoted(arguments.save) or "")
         pattern = unquoted(arguments.op)

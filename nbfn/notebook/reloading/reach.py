@@ -30,8 +30,8 @@ def functions_of(module: str, values: Iterable[Any]) -> Iterator[FunctionType]:
             if value.__module__ == module:
                 yield value
             # A decorator's wrapper closes over the decorated function.
-            held = closure(value).values()
-            left += [each for each in held if isinstance(each, FunctionType | MethodType)]
+            contents = closure(value).values()
+            left += [each for each in contents if isinstance(each, FunctionType | MethodType)]
             left.append(vars(value).get("__wrapped__"))
         elif isinstance(value, MethodType | staticmethod | classmethod):
             left.append(value.__func__)

@@ -86,12 +86,12 @@ class Reloads:
     def _follow(self) -> None:
         modules, values = self.modules(), None
         for name, module in modules.items():
-            known = self._known.get(name)
-            if known is None or known.stamp != _stamp(module):
-                self._known[name] = now = _file_version(module, known)
-                if known is not None:
+            previous = self._known.get(name)
+            if previous is None or previous.stamp != _stamp(module):
+                self._known[name] = now = _file_version(module, previous)
+                if previous is not None:
                     values = values or self._values(modules)
-                    repair_module(module, values, now.text, known)
+                    repair_module(module, values, now.text, previous)
 
     def _values(self, modules: dict[str, ModuleType]) -> list[Any]:
         """Returns the values of all names of the notebook and of user modules."""

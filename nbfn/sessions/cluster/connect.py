@@ -117,33 +117,33 @@ def _devices() -> list[str]:
 
 def _jobs(cluster: Any) -> dict[str, tuple[str, ...]]:
     """Returns the addresses of each job."""
-    given = cluster
+    spec = cluster
     if cluster is None:
-        given = os.environ.get("TF_CONFIG", "")
-        if not given:
+        spec = os.environ.get("TF_CONFIG", "")
+        if not spec:
             raise ConnectError(f"no cluster is given, and TF_CONFIG is not set; {_EXPECTED}")
-    if isinstance(given, str) and given.lstrip().startswith("{"):
+    if isinstance(spec, str) and spec.lstrip().startswith("{"):
         try:
-            given = json.loads(given)
+            spec = json.loads(spec)
         except ValueError as error:
             raise ConnectError(
                 f"the text of the TF_CONFIG is not JSON: {error}; {_EXPECTED}"
             ) from None
-    if hasattr(given, "cluster_spec"):
-        given = given.cluster_spec()
-    if isinstance(given, tf.train.ClusterSpec):
-        given = given.as_dict()
-    if isinstance(given, Mapping) and isinstance(given.get("cluster"), Mapping):
-        given = given["cluster"]
-    if isinstance(given, str):
-        given = [given]
-    if isinstance(given, Sequence):
-        given = {"worker": given}
-    if not isinstance(given, Mapping) or not given:
+    if hasattr(spec, "cluster_spec"):
+        spec = spec.cluster_spec()
+    if isinstance(spec, tf.train.ClusterSpec):
+        spec = spec.as_dict()
+    if isinstance(spec, Mapping) and isinstance(spec.get("cluster"), Mapping):
+        spec = spec["cluster"]
+    if isinstance(spec, str):
+        spec = [spec]
+    if isinstance(spec, Sequence):
+        spec = {"worker": spec}
+    if not isinstance(spec, Mapping) or not spec:
         raise ConnectError(
             f"the cluster is of type {type(cluster).__name__}, {cluster!r:.60}; {_EXPECTED}"
         )
-    return {str(job): _addresses(str(job), tasks) for job, tasks in given.items()}
+    return {str(job): _addresses(str(job), tasks) for job, tasks in spec.items()}
 
 
 def _addresses(job: str, tasks: Any) -> tuple[str, ...]:

@@ -44,7 +44,7 @@ def written_by_chief(path: Path) -> Path:
     return Path(folder) / path.name
 
 
-def for_one_device(given: Any) -> Any:
+def for_one_device(leaf: Any) -> Any:
     """Returns a function retraced for one device, with the signatures that replicas have called.
 
     A graph for replicas contains a call per replica and collective operations between them, which
@@ -54,9 +54,9 @@ def for_one_device(given: Any) -> Any:
     Raises:
         StrategyError: If the function changes variables of the strategy or communicates itself.
     """
-    if not isinstance(given, TracedFunction) or not any(map(is_spread, given.traces)):
-        return given
-    traced: TracedFunction = given
+    if not isinstance(leaf, TracedFunction) or not any(map(is_spread, leaf.traces)):
+        return leaf
+    traced: TracedFunction = leaf
     alone: TracedFunction = function(traced.python_function, input_signature=traced.input_signature)
     alone.known_as = traced.known_as
     for trace in traced.traces:

@@ -56,14 +56,14 @@ class Spread:
         """
         if tf.distribute.has_strategy() and not tf.distribute.in_cross_replica_context():
             return function(*args, **(kwargs or {}))  # already inside a replica
-        given = tf.nest.map_structure(_as_tensor, (tuple(args), dict(kwargs or {})))
-        batch = Batch(tf.nest.flatten(given), self.strategy.num_replicas_in_sync)
+        arguments = tf.nest.map_structure(_as_tensor, (tuple(args), dict(kwargs or {})))
+        batch = Batch(tf.nest.flatten(arguments), self.strategy.num_replicas_in_sync)
 
         def on_replica() -> Any:
             replica = tf.distribute.get_replica_context()
             _average_gradients(replica)
-            own = [batch.share(each, replica) for each in tf.nest.flatten(given)]
-            positional, named = tf.nest.pack_sequence_as(given, own)
+            own = [batch.share(each, replica) for each in tf.nest.flatten(arguments)]
+            positional, named = tf.nest.pack_sequence_as(arguments, own)
             with tf.variable_creator_scope(_create):
                 return tf.nest.map_structure(_value, function(*positional, **named))
 
@@ -143,8 +143,8 @@ class Batch:
             return value
         number: Any = replica.replica_id_in_sync_group
         # A constant, so that the graph captures no tensor for it.
-        known = tf.get_static_value(number)
-        number = number if known is None else int(known)
+        static = tf.get_static_value(number)
+        number = number if static is None else int(static)
         start = number * (self._share if isinstance(self.size, int) else self._step)
         return value[start : start + self._share]
 

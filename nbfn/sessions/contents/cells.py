@@ -66,8 +66,8 @@ class _Reading:
         named = self._code.named if self._code.own else frozenset[str]()
         found = state_of([("", self._function), *own], NOTHING, named, classes=self._code.reads)
         if self._code.sets:
-            known = found.fingerprints
-            found.fingerprints = {s: known[s] for s in known if _NAME.fullmatch(s.route)}
+            every = found.fingerprints
+            found.fingerprints = {s: every[s] for s in every if _NAME.fullmatch(s.route)}
         self._seen = None if found.keeps else found  # it would keep user objects alive
         return found.fingerprints
 
@@ -184,19 +184,19 @@ class CellLog:
         now = None if ran.code.shows else _fingerprints_of(ran.reading)
         if now is None or now is ran.read:
             return []
-        given = {name for name, by in self.assigners(ran).items() if by.number > ran.number}
-        known = ran.reading.answer
-        if known is not None and known[0] is now and known[1] == given:
-            return known[2]
-        free = {source for source in ran.changed if _root(source) not in given}
+        rebound = {name for name, by in self.assigners(ran).items() if by.number > ran.number}
+        answer = ran.reading.answer
+        if answer is not None and answer[0] is now and answer[1] == rebound:
+            return answer[2]
+        free = {source for source in ran.changed if _root(source) not in rebound}
         before, after = (
-            {source: known for source, known in each.items() if source not in free}
+            {source: fingerprint for source, fingerprint in each.items() if source not in free}
             for each in (ran.read, now)
         )
         if not ran.reading.is_whole:
-            before = {source: known for source, known in before.items() if source in after}
+            before = {source: before[source] for source in before if source in after}
         names = list(dict.fromkeys(source.name for source, _ in changed_roots(before, after)))
-        ran.reading.answer = now, given, names
+        ran.reading.answer = now, rebound, names
         return names
 
 

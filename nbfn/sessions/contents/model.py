@@ -98,8 +98,8 @@ class Model:
             return self.problem
         if not variables:
             return "without variables yet"
-        known = all(row.nbytes is not None for row in variables)
-        size = f", {data_size(sum(row.nbytes or 0 for row in variables))}" if known else ""
+        are_sized = all(row.nbytes is not None for row in variables)
+        size = f", {data_size(sum(row.nbytes or 0 for row in variables))}" if are_sized else ""
         trained = sum(row.trainable for row in variables)
         return f"{count(len(variables), 'variable')}, {trained:,} trainable{size}"
 
@@ -139,8 +139,8 @@ class Model:
             size = tf.TensorShape(row.shape).num_elements()
             for n in range(len(row.path) + 1):
                 if row.path[:n] in found:
-                    known = found[row.path[:n]]
-                    found[row.path[:n]] = None if size is None or known is None else known + size
+                    total = found[row.path[:n]]
+                    found[row.path[:n]] = None if size is None or total is None else total + size
         return found
 
 
@@ -177,12 +177,12 @@ def trained(
     `gradients` are pairs of a gradient and its variable, as optimizers take them. `is_used` returns
     whether a trace captures a variable.
     """
-    given = {id(_plain(variable)): gradient for gradient, variable in gradients}
+    by_variable = {id(_plain(variable)): gradient for gradient, variable in gradients}
     norms: dict[Path, Norms] = {}
     variables = variables_of(value)
     for path, variable in variables.items():
         if variable.dtype.is_floating:
-            own = _norms(variable, given.get(id(variable)))
+            own = _norms(variable, by_variable.get(id(variable)))
             for n in range(len(path) + 1):
                 norms[path[:n]] = norms.get(path[:n], Norms()) + own
     unused = frozenset(path for path, variable in variables.items() if not is_used(variable))
@@ -240,26 +240,26 @@ class _Tree:
             return [
                 (Row(path, "module", label, same_as=self._parts[id(value)][0], depth=depth), None)
             ]
-        held: dict[int, tf.Variable] = {}
-        self._parts[id(value)] = path, held
+        variables_below: dict[int, tf.Variable] = {}
+        self._parts[id(value)] = path, variables_below
         parts, others = _split(value)
         below: list[tuple[Row, tf.Variable | None]] = []
         for name, part in parts:
             below += self.rows(part, (*path, name))
-            held |= self._parts[id(part)][1]
+            variables_below |= self._parts[id(part)][1]
         own: list[tuple[Row, tf.Variable | None]] = []
         # Keras freezes its variables, not TensorFlow's in them.
         weights = value.weights if kinds.is_layer(value) else ()
         frozen = {id(each.value) for each in weights if not each.trainable}
         for name, leaf in named_leaves(others).items():
-            if isinstance(leaf, tf.Variable) and id(leaf) not in held:
-                held[id(leaf)] = leaf
+            if isinstance(leaf, tf.Variable) and id(leaf) not in variables_below:
+                variables_below[id(leaf)] = leaf
                 collection = "params" if leaf.trainable else "state"
                 row = variable_row((*path, *name.split("/")), collection, leaf, self._variables)
                 trainable = row.trainable and id(leaf) not in frozen
                 own.append((replace(row, depth=depth + 1, trainable=trainable), leaf))
         takes, gives = _shapes(value)
-        nbytes = total_bytes(held.values())
+        nbytes = total_bytes(variables_below.values())
         row = Row(path, "module", label, nbytes=nbytes, takes=takes, gives=gives, depth=depth)
         return [(row, None), *own, *below]
 
@@ -272,14 +272,14 @@ def _split(value: Any) -> tuple[list[tuple[str, Any]], list[tuple[str, Any]]]:
     parts: list[tuple[str, Any]] = []
     others: list[tuple[str, Any]] = []
     waiting = list(children(value))
-    known: set[int] = set()
+    seen: set[int] = set()
     while waiting:
         name, each = waiting.pop(0)
         if is_model(each):
             # The children of a Keras model contain its layers first, and again under attributes.
-            if id(each) not in known or not kinds.is_layer(value):
+            if id(each) not in seen or not kinds.is_layer(value):
                 parts.append((name, each))
-            known.add(id(each))
+            seen.add(id(each))
         elif isinstance(each, list | tuple | Mapping):
             waiting[:0] = [(f"{name}/{part}", item) for part, item in children(each)]
         elif not kinds.is_optimizer(each) and not kinds.is_metric(each):

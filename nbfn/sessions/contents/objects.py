@@ -32,9 +32,9 @@ def objects_below(
 ) -> dict[str, Any]:
     """Returns the values of a kind that some names lead to, each under its first name."""
     found: dict[str, Any] = {}
-    known: set[int] = set()
+    seen: set[int] = set()
     for name, _, value in walk(named, whole=True):
-        if is_one(value) and id(value) not in known:
-            known.add(id(value))
+        if is_one(value) and id(value) not in seen:
+            seen.add(id(value))
             found.setdefault(name, value)
     return found

@@ -206,11 +206,11 @@ def refuse_missing(match: Match) -> None:
         )
 
 
-def warn_kept(what: str, kept: Sequence[str]) -> None:
+def warn_kept(what: str, names: Sequence[str]) -> None:
     """Warns that some variables keep their values because none were saved for them."""
-    if kept:
+    if names:
         warn(
-            f"{what} has no value for {shortened(kept)} ({count(len(kept), 'variable')}), which "
+            f"{what} has no value for {shortened(names)} ({count(len(names), 'variable')}), which "
             "keep what they have"
         )
 

@@ -117,25 +117,25 @@ def quick_statistics(named: Iterable[tuple[str, tf.Variable]], seconds: float) -
 
 def _statistics_of(name: str, variable: tf.Variable, is_noted: bool = True) -> VariableStatistics:
     values = np.asarray(variable.numpy())  # dtype object for strings
-    known: dict[str, Any] = {"shape": values.shape, "dtype": variable.dtype.name}
+    figures: dict[str, Any] = {"shape": values.shape, "dtype": variable.dtype.name}
     # "V" is the kind of bfloat16, which ml_dtypes adds to NumPy.
     if values.dtype.kind not in "biufV" or not values.size:
-        return VariableStatistics(name, **known)
+        return VariableStatistics(name, **figures)
     values = values.astype(np.float64).ravel()
     finite = values[np.isfinite(values)]
-    known["not_finite"] = values.size - finite.size
+    figures["not_finite"] = values.size - finite.size
     if is_noted:
-        known["change"] = _change(variable, values)
+        figures["change"] = _change(variable, values)
     if finite.size:
         histogram, _ = np.histogram(finite, BINS)
-        known |= {
+        figures |= {
             "mean": float(finite.mean()),
             "deviation": float(finite.std()),
             "minimum": float(finite.min()),
             "maximum": float(finite.max()),
             "histogram": tuple(map(int, histogram)),
         }
-    return VariableStatistics(name, **known)
+    return VariableStatistics(name, **figures)
 
 
 def _change(variable: tf.Variable, values: np.ndarray[Any, Any]) -> float | None:

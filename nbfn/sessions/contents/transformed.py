@@ -100,8 +100,8 @@ def _leaf(value: Any) -> Leaf:
 
 def _differs(key: Key, state: GuardedState, trace: Any) -> bool:
     own = {path: leaf.token for path, leaf in key.leaves.items()}
-    known = {path: leaf.token for path, leaf in trace.key.leaves.items()}
-    return own != known or bool(trace.state.differences(state))
+    tokens = {path: leaf.token for path, leaf in trace.key.leaves.items()}
+    return own != tokens or bool(trace.state.differences(state))
 
 
 def note(observation: TransformationCall) -> None:

@@ -59,8 +59,8 @@ def chosen_traces(name: str, function: Subject) -> dict[str, Any]:
             f"it again; if intended, pass signatures={{'{name}': {name}.traces[-1]}}"
         )
     for traces in constant:
-        given = _without_inputs(traces[-1].key)
-        warn(f"left out of the model: the trace of `{name}` that {given}, and so has no input")
+        arguments = _without_inputs(traces[-1].key)
+        warn(f"left out of the model: the trace of `{name}` that {arguments}, and so has no input")
     groups = [
         each
         for traces in alike.values()
@@ -132,9 +132,9 @@ def _with_open_sizes(function: Subject, traces: Sequence[Trace]) -> list[tuple[K
             return [(trace.key, trace.concrete_function)]
     try:
         general = cover(traces)
-        made = requested(function, *general.arguments)
-        found = (each.key for each in function.traces if each.live_concrete() is made)
-        return [(next(found, newest.key), made)]
+        general_trace = requested(function, *general.arguments)
+        found = (each.key for each in function.traces if each.live_concrete() is general_trace)
+        return [(next(found, newest.key), general_trace)]
     except (RelaxError, NbfnError, TypeError, ValueError) as error:  # the code needs the sizes
         advice = advice_on_sizes(function.python_function, traces)
         reason = advice or str(error).strip().rpartition("\n")[2].strip()
@@ -196,6 +196,6 @@ def _has_inputs(trace: Trace) -> bool:
 
 
 def _without_inputs(key: Key) -> str:
-    given = [f"`{path}` = {leaf}" for path, leaf in key.leaves.items()]
-    listed = join(given[:3]) + (", ..." if len(given) > 3 else "")
+    arguments = [f"`{path}` = {leaf}" for path, leaf in key.leaves.items()]
+    listed = join(arguments[:3]) + (", ..." if len(arguments) > 3 else "")
     return f"was called with Python values only ({listed})"

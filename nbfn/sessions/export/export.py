@@ -177,7 +177,7 @@ def export(
             if verify:
                 with uninterrupted():  # an interrupt could leave an unreferenced process
                     process = verifier()  # it imports TensorFlow while the model is written
-            root, held, left_out = _root(chosen, traces)
+            root, resources, left_out = _root(chosen, traces)
             with place.beside() as folder:
                 work.next("writing the SavedModel")
                 with _quiet():
@@ -186,9 +186,9 @@ def export(
                 compared = ""
                 if process is not None:
                     files = compare_files(folder, root, _live_traces(chosen), traces)
-                    cases = list(_cases(folder, chosen, traces, serving, held))
-                    verified = verify_model(folder, cases, held, process, work, time_limit)
-                    compared = _contents_text(held, files)
+                    cases = list(_cases(folder, chosen, traces, serving, resources))
+                    verified = verify_model(folder, cases, resources, process, work, time_limit)
+                    compared = _contents_text(resources, files)
                     unverified = [each for each in verified if each.status == "skipped"]
                     if strict and unverified:
                         raise VerificationError(
@@ -197,7 +197,7 @@ def export(
                         )
                 work.next("moving it into place")
                 texts = {name: _text(function) for name, function in serving.items()}
-                record = _record(chosen, texts, held, verified)
+                record = _record(chosen, texts, resources, verified)
                 record |= {"compared": compared, "left_out": left_out}
                 (folder / RECORD).parent.mkdir(exist_ok=True)
                 (folder / RECORD).write_text(json.dumps(record, indent=2) + "\n")
@@ -209,7 +209,7 @@ def export(
     return Export(
         target,
         texts,
-        tuple(held.variables),
+        tuple(resources.variables),
         tuple(verified[: len(serving)]),
         nbytes,
         time.perf_counter() - started,
@@ -239,16 +239,16 @@ def _check_options(signatures: Any, time_limit: Any, keep_process: Any) -> None:
 
 def _specs_in(signatures: Mapping[str, Any] | None) -> dict[str, Any]:
     """Returns the inputs to trace for, by signature."""
-    given = {name: named_specs(each) for name, each in (signatures or {}).items()}
-    return {name: each for name, each in given.items() if each is not None}
+    every = {name: named_specs(each) for name, each in (signatures or {}).items()}
+    return {name: each for name, each in every.items() if each is not None}
 
 
 def _traces(
-    chosen: Mapping[str, Subject], given: Mapping[str, Any] | None, specs: Mapping[str, Any]
+    chosen: Mapping[str, Subject], signatures: Mapping[str, Any] | None, specs: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Returns the concrete function of each signature, by name."""
-    if given is not None:
-        return {name: _concrete(name, each, chosen, specs) for name, each in given.items()}
+    if signatures is not None:
+        return {name: _concrete(name, each, chosen, specs) for name, each in signatures.items()}
     found: dict[str, Any] = {}
     for name, function in chosen.items():
         traces = chosen_traces(name, function)
@@ -325,9 +325,9 @@ def _root(
     reachable = {
         name: roots(plain_function(f.python_function), f.owner) for name, f in chosen.items()
     }
-    held = model_resources(named, owners_of(resources, reachable))
-    root.nbfn_variables = list(held.variables.values())
-    root.nbfn_resources = list(held.owners.values())
+    collected = model_resources(named, owners_of(resources, reachable))
+    root.nbfn_variables = list(collected.variables.values())
+    root.nbfn_resources = list(collected.owners.values())
     left_out = []
     attributes = _attributes(chosen)
     for name, function in chosen.items():
@@ -339,7 +339,7 @@ def _root(
             )
             continue
         setattr(root, attributes[name], saved_form(function))
-    return root, held, left_out
+    return root, collected, left_out
 
 
 def _attributes(names: Iterable[str]) -> dict[str, str]:
@@ -394,10 +394,10 @@ def _cases(
     chosen: Mapping[str, Subject],
     traces: Mapping[str, Any],
     serving: Mapping[str, Any],
-    held: ModelResources,
+    resources: ModelResources,
 ) -> Iterator[Case]:
     """Yields what to verify: the signatures, then the traces of the saved functions."""
-    known = {
+    traced = {
         id(trace.concrete_function): (trace, f"{name} (trace {trace.number})", function.traces)
         for name, function in chosen.items()
         for trace in function.traces
@@ -405,18 +405,18 @@ def _cases(
     inputs = {}
     for concrete in [
         *traces.values(),
-        *(trace.concrete_function for trace, _, _ in known.values()),
+        *(trace.concrete_function for trace, _, _ in traced.values()),
     ]:
         signature = concrete.structured_input_signature
-        trace, _, others = known.get(id(concrete), (None, "", ()))
+        trace, _, others = traced.get(id(concrete), (None, "", ()))
         samples = [each.sample for each in (trace, *reversed(others)) if each is not None]
         inputs[id(concrete)] = inputs_of(signature, fitting(signature, samples))
     for name, concrete in traces.items():
         own = serving[name]
         names = input_names(concrete)
-        yield case_of(name, own, {"signature": name}, names, inputs[id(concrete)], held)
+        yield case_of(name, own, {"signature": name}, names, inputs[id(concrete)], resources)
     saved = _tensorflow.SavedModel(model)
-    by_name = {_name(trace.concrete_function): (trace, label) for trace, label, _ in known.values()}
+    by_name = {_name(each.concrete_function): (each, label) for each, label, _ in traced.values()}
     seen: set[str] = set()  # one trace may have several keys
     for attribute in _attributes(chosen).values():
         for number, each in enumerate(saved.traces(attribute)):
@@ -425,19 +425,19 @@ def _cases(
                 trace, label = by_name[each]
                 concrete = trace.concrete_function
                 what = {"function": attribute, "number": number}
-                yield case_of(label, concrete, what, None, inputs[id(concrete)], held)
+                yield case_of(label, concrete, what, None, inputs[id(concrete)], resources)
 
 
 def _name(concrete: Any) -> str:
     return str(tf.compat.as_str(concrete.name))
 
 
-def _contents_text(held: ModelResources, files: str) -> str:
+def _contents_text(resources: ModelResources, files: str) -> str:
     parts = [files]
-    if held.variables:
-        parts.append(count(len(held.variables), "variable"))
-    if held.dtypes:
-        parts.append(count(len(held.dtypes), "table"))
+    if resources.variables:
+        parts.append(count(len(resources.variables), "variable"))
+    if resources.dtypes:
+        parts.append(count(len(resources.dtypes), "table"))
     return ", ".join(parts)
 
 
@@ -455,7 +455,7 @@ def _specs(specs: Mapping[str, tf.TensorSpec]) -> str:
 def _record(
     chosen: Mapping[str, Subject],
     texts: Mapping[str, str],
-    held: ModelResources,
+    resources: ModelResources,
     verified: Sequence[Verification],
 ) -> dict[str, Any]:
     attributes = _attributes(chosen)
@@ -464,8 +464,8 @@ def _record(
         "tensorflow": tf.__version__,
         "python": platform.python_version(),
         "signatures": dict(texts),
-        "variables": list(held.variables),
-        "resources": list(held.owners),
+        "variables": list(resources.variables),
+        "resources": list(resources.owners),
         "functions": {
             name: {
                 "attribute": attributes[name],

@@ -126,9 +126,9 @@ def _draw_dense(
     dtype: tf.DType, shape: tuple[int, ...], real: Any, random: np.random.Generator
 ) -> np.ndarray:
     if dtype == tf.string:
-        known = [b"text"] if real is None or not real.size else list(dict.fromkeys(real.ravel()))
+        texts = [b"text"] if real is None or not real.size else list(dict.fromkeys(real.ravel()))
         drawn = np.empty(shape, object)
-        drawn.ravel()[:] = [known[i % len(known)] for i in range(drawn.size)]
+        drawn.ravel()[:] = [texts[i % len(texts)] for i in range(drawn.size)]
         return drawn
     if dtype == tf.bool:
         return random.integers(0, 2, shape).astype(bool)

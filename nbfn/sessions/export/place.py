@@ -114,11 +114,11 @@ class Place:
         folder = self.folder.with_name(f".{self.folder.name}.{secrets.token_hex(4)}")
         try:
             parent.mkdir(parents=True, exist_ok=True)
-            with ExitStack() as held:
+            with ExitStack() as locks:
                 with _lock(parent):  # no other export removes the folder before it is locked
                     _clean(self.folder)
                     folder.mkdir()
-                    held.enter_context(_lock(folder))
+                    locks.enter_context(_lock(folder))
                 yield folder
         finally:
             with uninterrupted():

@@ -175,10 +175,10 @@ def call(function: Any, inputs: Sequence[Any]) -> dict[str, np.ndarray]:
     Returns:
         The tensors of its results in order, by number.
     """
-    given = iter(inputs)
+    values = iter(inputs)
     signature = function.structured_input_signature
     flat = [
-        tf.constant(next(given), spec.dtype) if isinstance(spec, tf.TensorSpec) else spec
+        tf.constant(next(values), spec.dtype) if isinstance(spec, tf.TensorSpec) else spec
         for spec in tf.nest.flatten(signature, expand_composites=True)
     ]
     args, kwargs = tf.nest.pack_sequence_as(signature, flat, expand_composites=True)
@@ -197,15 +197,15 @@ def replay(asked: dict[str, Any]) -> None:
     for number, what in enumerate(asked["calls"]):
         print(f"{CALLING}{number}", flush=True)  # noqa: T201
         path = os.path.join(folder, str(number))
-        given = read(f"{path}.in")
+        inputs = read(f"{path}.in")
         try:
             if "signature" in what:
                 function = loaded.signatures[what["signature"]]
-                named = {name: tf.constant(value) for name, value in given.items()}
+                named = {name: tf.constant(value) for name, value in inputs.items()}
                 results = {name: v.numpy() for name, v in function(**named).items()}
             else:
                 function = getattr(loaded, what["function"]).concrete_functions[what["number"]]
-                results = call(function, list(given.values()))
+                results = call(function, list(inputs.values()))
         except Exception as error:
             results = {"/error": np.array(str(error) or type(error).__name__, dtype=object)}
         write(f"{path}.out", results | state.changes(what["writes"]))
@@ -219,9 +219,9 @@ def _requests() -> Iterator[dict[str, Any]]:
     folder = ""
 
     def listen() -> None:
-        held = b""
+        rest = b""
         while data := os.read(sys.stdin.fileno(), 65536):  # without a buffer's lock
-            *whole, held = (held + data).split(b"\n")
+            *whole, rest = (rest + data).split(b"\n")
             for line in whole:
                 lines.put(line)
         shutil.rmtree(folder, ignore_errors=True)  # the parent was killed and cannot do it

@@ -78,8 +78,8 @@ def _flatten(concrete: Any, name: str) -> Any:
 
     def value_of(path: str, leaf: Any, tensors: Mapping[str, Any]) -> Any:
         if isinstance(leaf, tf.TypeSpec):
-            given = [tensors[name] for name in parts[path]]
-            return tf.nest.pack_sequence_as(leaf, given, expand_composites=True)
+            components = [tensors[name] for name in parts[path]]
+            return tf.nest.pack_sequence_as(leaf, components, expand_composites=True)
         keyed = key.leaves.get(path)
         return keyed.reference() if isinstance(keyed, ObjectLeaf) and keyed.reference else leaf
 
@@ -118,8 +118,8 @@ def _components(path: str, value: Any) -> Iterator[tuple[str, Any]]:
     else:
         names = next((names for kind, names in _PARTS.items() if isinstance(spec, kind)), ())
         for number, tensor in enumerate(flat):
-            known = names[number] if number < len(names) else f"{(*names[-1:], 'part')[0]}_{number}"
-            yield f"{path}_{known}", tensor
+            part = names[number] if number < len(names) else f"{(*names[-1:], 'part')[0]}_{number}"
+            yield f"{path}_{part}", tensor
 
 
 def _is_composite(value: Any) -> bool:
@@ -172,8 +172,8 @@ def _is_name(path: Any) -> bool:
 
 def _unique(path: str, taken: Collection[str], fold: Callable[[str], str] = str) -> str:
     """Makes a name from a path, numbered if the name, after `fold`, is taken."""
-    made = path if _is_name(path) else re.sub(r"\W+", "_", path, flags=re.ASCII).strip("_")
-    name = base = made or "value"
+    word = path if _is_name(path) else re.sub(r"\W+", "_", path, flags=re.ASCII).strip("_")
+    name = base = word or "value"
     count = 1
     while fold(name) in taken:
         count += 1

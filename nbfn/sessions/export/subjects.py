@@ -20,19 +20,19 @@ from nbfn.sessions.session import Session
 from nbfn.text import count, shorten
 
 
-def subjects(given: Any, here: Session, specs: Mapping[str, Any]) -> dict[str, Subject]:
+def subjects(targets: Any, here: Session, specs: Mapping[str, Any]) -> dict[str, Subject]:
     """Returns the functions to export by their names in the model.
 
     Args:
-        given: One item or a list of items; None for all functions of the session that have a trace
-            or an input signature.
+        targets: One item or a list of items; None for all functions of the session that have a
+            trace or an input signature.
         here: The session.
         specs: Inputs by signature, where specifications were given.
 
     Raises:
         ExportError: If there is nothing to export, or an item cannot be exported.
     """
-    if given is None:
+    if targets is None:
         chosen = dict(_of_session(here))
         if not chosen:
             model = next((f"; or name a model: nbfn.export(path, {n})" for n in _models(here)), "")
@@ -41,7 +41,7 @@ def subjects(given: Any, here: Session, specs: Mapping[str, Any]) -> dict[str, S
                 f"%%tf_function or a function with @nbfn.function, and call it once{model}"
             )
         return chosen
-    things = list(given) if isinstance(given, (list, tuple, set)) else [given]
+    things = list(targets) if isinstance(targets, (list, tuple, set)) else [targets]
     if not things:
         raise ExportError("there is nothing to export: `functions` is empty")
     named = {id(value): name for name, value in reversed(here.named())}
@@ -133,9 +133,9 @@ def _functions_of(
         label = name or _word(type(thing).__name__)
         traced = {}
         for method, each in tf_functions(thing).items():
-            known = observe(each, method, thing, hits=False) if kinds.is_tf_function(each) else each
-            if known.traces or input_signature(known):
-                traced[named.get(id(known), f"{label}.{method}")] = known
+            one = observe(each, method, thing, hits=False) if kinds.is_tf_function(each) else each
+            if one.traces or input_signature(one):
+                traced[named.get(id(one), f"{label}.{method}")] = one
         yield from traced.items()
         if not traced:
             raise ExportError(
@@ -184,27 +184,27 @@ def _of_model(model: Any, label: str, has_specs: bool) -> TracedFunction:
         return model(inputs, training=False)
 
     def serve(**inputs: Any) -> Any:
-        given = {id(each): inputs[name] for name, each in zip(names, model.inputs, strict=True)}
+        by_id = {id(each): inputs[name] for name, each in zip(names, model.inputs, strict=True)}
         # The structure in which the model takes its inputs: a list, a dictionary, or nested.
-        packed = tf.nest.map_structure(lambda each: given[id(each)], model.input)
+        packed = tf.nest.map_structure(lambda each: by_id[id(each)], model.input)
         return model(packed, training=False)
 
-    made = _export_function(serve_one if len(names) == 1 else serve, label)
+    served = _export_function(serve_one if len(names) == 1 else serve, label)
     if not has_specs:
         specs = {
             name: tf.TensorSpec([None, *each.shape[1:]], each.dtype, name)
             for name, each in zip(names, inputs, strict=True)
         }
-        made.request((), specs)
-    return made
+        served.request((), specs)
+    return served
 
 
 def _export_function(python_function: Any, label: str) -> TracedFunction:
     """Returns a function for an export only, which is not listed."""
-    made: TracedFunction = function(python_function)
-    made.recorder.name = label
-    unregister(made)
-    return made
+    traced: TracedFunction = function(python_function)
+    traced.recorder.name = label
+    unregister(traced)
+    return traced
 
 
 def _word(label: str) -> str:

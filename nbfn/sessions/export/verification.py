@@ -86,8 +86,8 @@ class Case:
         """
         if self.names is None:
             return replay.call(self.concrete, values)
-        given = zip(self.names, values, strict=True)
-        outputs = self.concrete(**{name: tf.constant(value) for name, value in given})
+        named = zip(self.names, values, strict=True)
+        outputs = self.concrete(**{name: tf.constant(value) for name, value in named})
         if not isinstance(outputs, dict):
             outputs = {"output_0": outputs}
         return {name: value.numpy() for name, value in outputs.items()}
@@ -113,16 +113,16 @@ def case_of(
     what: dict[str, Any],
     names: Sequence[str] | None,
     inputs: dict[str, Sample],
-    held: ModelResources,
+    resources: ModelResources,
 ) -> Case:
     """Builds the case of one signature or trace."""
     case = Case(name, concrete, what, names, inputs)
     if _tensorflow.writes(concrete.graph):
-        case.writes = held.captured_by(concrete)
+        case.writes = resources.captured_by(concrete)
     unknown = [
         each
         for each in _tensorflow.changing_resource_operations(concrete.graph)
-        if not each.startswith("LookupTable") or held.has_unknown_resources
+        if not each.startswith("LookupTable") or resources.has_unknown_resources
     ]
     if unknown:
         case.unfit = f"a call would change more than variables: {', '.join(unknown)}"
@@ -133,7 +133,7 @@ def case_of(
 def verify(
     model: Path,
     cases: Sequence[Case],
-    held: ModelResources,
+    resources: ModelResources,
     process: Verifier,
     work: Work,
     time_limit: float,
@@ -146,7 +146,7 @@ def verify(
     Args:
         model: Folder of the SavedModel.
         cases: What to call.
-        held: The variables and tables of the model.
+        resources: The variables and tables of the model.
         process: The process, which is restarted if a call was stopped.
         work: The registered work, whose progress is updated by two steps.
         time_limit: Seconds for each call; one that takes longer is stopped and skipped.
@@ -158,7 +158,7 @@ def verify(
         VerificationError: If the model cannot be loaded, or an output or variable differs.
     """
     work.next("loading the model in a fresh process")
-    state = held.state()
+    state = resources.state()
     calls = [
         (case, label, VerificationCall(case.name, case.what, _name_values(case, values)))
         for case in cases
@@ -176,9 +176,9 @@ def verify(
             process.restart()
         with tempfile.TemporaryDirectory(prefix="nbfn-verify-") as folder:
             asked = [call for _, _, call in waiting]
-            there = process.verify(model, Path(folder), held.dtypes, asked, time_limit, report)
+            there = process.verify(model, Path(folder), resources.dtypes, asked, time_limit, report)
         if is_first:
-            _compare_state(held, state.before, there)
+            _compare_state(resources, state.before, there)
         late = {id(case.inputs): label for case, label, call in calls if call.is_late}
         left = [
             (case, label, call)
@@ -191,7 +191,7 @@ def verify(
     work.next("verifying")
     for case, label, call in calls:
         work.step = f"calling {case.name} here"
-        _call_here(case, label, call, held, state, time_limit)
+        _call_here(case, label, call, resources, state, time_limit)
         if call.results is None and not (case.compared or case.notes):
             case.notes.append(_too_late(label, time_limit))
     return [case.verdict() for case in cases]
@@ -214,17 +214,19 @@ def _name_values(case: Case, values: Sample) -> Arrays:
     return dict(zip(names, values, strict=True))
 
 
-def _compare_state(held: ModelResources, here: Mapping[str, str], there: Mapping[str, str]) -> None:
+def _compare_state(
+    resources: ModelResources, here: Mapping[str, str], there: Mapping[str, str]
+) -> None:
     for key, value in here.items():
         if there.get(key) != value:
-            raise VerificationError(f"{held.describe(key)} is not what the notebook holds")
+            raise VerificationError(f"{resources.describe(key)} is not what the notebook holds")
 
 
 def _call_here(
     case: Case,
     label: str,
     call: VerificationCall,
-    held: ModelResources,
+    resources: ModelResources,
     state: replay.ModelState,
     time_limit: float,
 ) -> None:
@@ -257,7 +259,7 @@ def _call_here(
     if label != REAL and not all(map(_is_finite, (*expected.values(), *there.values()))):
         case.notes.append(f"{label}, for which it gives numbers that are not finite")
         return
-    _compare(case, held, expected, there)
+    _compare(case, resources, expected, there)
     case.compared.append(label)
 
 
@@ -286,10 +288,10 @@ def _run_here(case: Case, values: Sample, time_limit: float) -> Arrays:
         return case.call(values)
 
 
-def _compare(case: Case, held: ModelResources, expected: Arrays, found: Arrays) -> None:
+def _compare(case: Case, resources: ModelResources, expected: Arrays, found: Arrays) -> None:
     random = _tensorflow.stateful_random_operations(case.concrete.graph)
     for key in {**expected, **found}:
-        what = held.describe(key) if key.startswith("/") else f"output `{key}`"
+        what = resources.describe(key) if key.startswith("/") else f"output `{key}`"
         if key not in found or key not in expected:
             if key.startswith("/") and random:
                 continue
@@ -362,8 +364,8 @@ def compare_files(
         for label, each in functions.items()
         if tf.compat.as_str(each.name) in saved.functions
     ]
-    known = {id(each) for _, each in present}
-    present += [(label, each) for label, each in signatures.items() if id(each) not in known]
+    ids = {id(each) for _, each in present}
+    present += [(label, each) for label, each in signatures.items() if id(each) not in ids]
     for label, concrete in present:
         here = _tensorflow.definitions(concrete)
         waiting, seen = [tf.compat.as_str(concrete.name)], set[str]()

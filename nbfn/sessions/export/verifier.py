@@ -233,11 +233,11 @@ def verifier() -> Verifier:
     """Returns the kept process, or a new one."""
     global _kept
     with _lock:
-        kept, _kept = _kept, None
-    if kept is not None:
-        if kept._timer is not None:
-            kept._timer.cancel()
-        if kept.is_alive:
-            return kept
-        kept.end()
+        idle, _kept = _kept, None
+    if idle is not None:
+        if idle._timer is not None:
+            idle._timer.cancel()
+        if idle.is_alive:
+            return idle
+        idle.end()
     return Verifier()

@@ -98,9 +98,9 @@ def _most(*all_of: dict[str, tuple[int, int]] | None) -> dict[str, tuple[int, in
     """Returns the maximum, over several runs, of what each device held at their ends."""
     found: dict[str, tuple[int, int]] = {}
     for devices in all_of:
-        for name, (held, peak) in (devices or {}).items():
+        for name, (current, peak) in (devices or {}).items():
             most = found.get(name, (0, 0))
-            found[name] = max(held, most[0]), max(peak, most[1])
+            found[name] = max(current, most[0]), max(peak, most[1])
     return found or None
 
 

@@ -36,9 +36,9 @@ def digest(code: CodeType) -> str:
         code.co_kwonlyargcount,
         _text(_without_docstring(code)),
     )
-    made = hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
-    _known[code] = made
-    return made
+    value = hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
+    _known[code] = value
+    return value
 
 
 def _without_docstring(code: CodeType) -> tuple[Any, ...]:

@@ -80,8 +80,8 @@ def _root_of_unknown(rest: Sequence[Instruction], position: int) -> str | None:
     """
     if _is_constant_text(rest, position):
         return None
-    given = itertools.takewhile(lambda each: not each.opname.startswith(_CALLS), rest)
-    loads = [each for each in given if each.opname not in ("PUSH_NULL", "CACHE", "KW_NAMES")]
+    before_call = itertools.takewhile(lambda each: not each.opname.startswith(_CALLS), rest)
+    loads = [each for each in before_call if each.opname not in ("PUSH_NULL", "CACHE", "KW_NAMES")]
     return str(loads[0].argval) if loads and loads[0].opname in _GLOBALS else ""
 
 

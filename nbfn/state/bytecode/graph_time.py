@@ -89,5 +89,5 @@ def _parts(function: Any) -> Iterator[Any]:
             return
         else:
             # Calls of classes and of C code end in slots, whose own `__call__` is a slot again.
-            held = next((vars(c)["__call__"] for c in kind.__mro__ if "__call__" in vars(c)), None)
-            function = held if issubclass(type(held), FunctionType) else None
+            call = next((vars(c)["__call__"] for c in kind.__mro__ if "__call__" in vars(c)), None)
+            function = call if issubclass(type(call), FunctionType) else None

@@ -84,5 +84,5 @@ def _measures_a_shape(rest: Sequence[Instruction]) -> bool:
     """Returns whether a call of `len` is like ``len(x.shape)``, common in tensor code."""
     # A heuristic, held by `test_what_the_code_cannot_read_makes_no_trace`: otherwise code that only
     # reads the rank of a tensor would depend on the `__len__` of every user object in reach.
-    given = itertools.takewhile(lambda each: not each.opname.startswith(("PRECALL", "CALL")), rest)
-    return any(each.argval == "shape" for each in given)
+    before = itertools.takewhile(lambda each: not each.opname.startswith(("PRECALL", "CALL")), rest)
+    return any(each.argval == "shape" for each in before)

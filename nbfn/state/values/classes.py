@@ -29,11 +29,11 @@ def _content(cls: type) -> Any:
     found = _known.get(cls)
     if found is not None:
         return found
-    held = {
+    attributes = {
         n: _member(without_descriptor(v)) for n, v in sorted(vars(cls).items()) if n not in _ABOUT
     }
     bases = tuple(map(_content, cls.__bases__))
-    content = ("class", cls.__module__, cls.__qualname__, bases, tuple(held.items()))
+    content = ("class", cls.__module__, cls.__qualname__, bases, tuple(attributes.items()))
     _known[cls] = content
     return content
 

@@ -103,9 +103,9 @@ def _kind(value: Any) -> Kind:
     return "tensor" if is_a(value, tf.Tensor) else "object"
 
 
-def another(known: Fingerprint) -> str:
+def another(new: Fingerprint) -> str:
     """Describes another object of the same class as a known one: ``another Sequential``."""
-    return f"another {known.text.removeprefix('an ').removeprefix('a ').removesuffix(' object')}"
+    return f"another {new.text.removeprefix('an ').removeprefix('a ').removesuffix(' object')}"
 
 
 def content_of(value: Any) -> Any:
@@ -224,10 +224,10 @@ def _content_of_array(value: np.ndarray[Any, Any], depth: int, left: list[int]) 
     values = np.asarray(value)
     if values.dtype.hasobject:
         return tuple(_content(each, depth + 1, left) for each in _limited(values.flat, left))
-    known = content_of_array(values)
+    content = content_of_array(values)
     if is_a(value, np.ma.MaskedArray):
-        return known, _content(np.ma.getmask(value), depth + 1, left)
-    return known
+        return content, _content(np.ma.getmask(value), depth + 1, left)
+    return content
 
 
 def _limited(items: Iterable[Any], left: list[int]) -> Iterator[Any]:
@@ -287,5 +287,5 @@ def _text(value: Any) -> str:
             return f"{type(value).__name__} {name}"
     except Exception:  # a user class may raise anything
         return with_article(type(value).__name__)
-    known = {"variable": "tf.Variable", "tensor": "tensor"}.get(_kind(value) or "")
-    return with_article(known or f"{type(value).__name__} object")
+    kind = {"variable": "tf.Variable", "tensor": "tensor"}.get(_kind(value) or "")
+    return with_article(kind or f"{type(value).__name__} object")

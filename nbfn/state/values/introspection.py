@@ -33,9 +33,9 @@ def without_descriptor(value: Any) -> Any:
     return value
 
 
-def with_decorated(held: Any) -> list[FunctionType]:
+def with_decorated(value: Any) -> list[FunctionType]:
     """Returns a function and those that it wraps, which decorators often only close over."""
-    found = [held] if is_a(held, FunctionType) else []
+    found = [value] if is_a(value, FunctionType) else []
     for function in found:
         inner = (vars(function).get("__wrapped__"), *closure(function).values())
         found += [each for each in inner if is_a(each, FunctionType) and each not in found]
@@ -48,12 +48,12 @@ def own_attributes(value: Any) -> dict[str, Any]:
     for name, cls in _slots(type(value)).items():
         get = vars(cls())[name].__get__
         try:
-            held = get(value)
+            content = get(value)
         except Exception:  # not set, or a proxy with a false `__class__`
             continue
         # A property of Cython, such as the transpose, may be another object at each look.
-        if is_content(held) or get(value) is held:
-            found[name] = held
+        if is_content(content) or get(value) is content:
+            found[name] = content
     return {**found, **dictionary(value)}
 
 

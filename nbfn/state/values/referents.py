@@ -43,8 +43,8 @@ def _behind(view: Any) -> Any:
 
 def _function_in(value: Any) -> Any:
     """Returns the function of a `numpy.frompyfunc` or `cmp_to_key`, which no attribute exposes."""
-    held = gc.get_referents(value)
-    return next((each for each in held if isinstance(each, FunctionType)), ABSENT)
+    referents = gc.get_referents(value)
+    return next((each for each in referents if isinstance(each, FunctionType)), ABSENT)
 
 
 def _in_context(variable: ContextVar[Any]) -> Any:
@@ -120,9 +120,9 @@ def given_to(value: Any, seen: set[int]) -> Iterator[tuple[str, Any]]:
         elif kind is dict:
             found.extend((f"{path}[{key!r}]", e) for key, e in each.items() if type(key) is str)
         elif kind in (list, tuple):
-            found.extend((f"{path}[{i}]", held) for i, held in enumerate(each))
+            found.extend((f"{path}[{i}]", inner) for i, inner in enumerate(each))
         elif kind.__module__.partition(".")[0] == package:
-            found.extend((f"{path}.{name}", held) for name, held in own_attributes(each).items())
+            found.extend((f"{path}.{name}", inner) for name, inner in own_attributes(each).items())
 
 
 def names_in(value: Any) -> frozenset[str]:

@@ -88,8 +88,8 @@ def setting_names(cls: type) -> tuple[str, ...]:
         if not (issubclass(cls, _TRACKED) or any(map(_is_keras, bases))):
             bases = []
         found = {name for base in bases for name in _read_by(base)}
-        kept = found - _INTERNAL
-        _names[cls] = tuple(sorted(n for n in kept if not _is_bookkeeping(n)))
+        names = found - _INTERNAL
+        _names[cls] = tuple(sorted(n for n in names if not _is_bookkeeping(n)))
     return _names[cls]
 
 
@@ -150,15 +150,15 @@ class Settings:
         self.others: dict[str, Any] = {}
         for name in names:
             if name in own:
-                held = own[name]
-                if _is_plain(held):
-                    self.plain[name] = held
-                elif _is_list_of_parts(held):
-                    self.parts[name] = list(held)
-                elif setting_names(type(held)):
-                    self.parts[name] = [held]
+                setting = own[name]
+                if _is_plain(setting):
+                    self.plain[name] = setting
+                elif _is_list_of_parts(setting):
+                    self.parts[name] = list(setting)
+                elif setting_names(type(setting)):
+                    self.parts[name] = [setting]
                 else:
-                    self.others[name] = held
+                    self.others[name] = setting
 
     def check(self, value: Any) -> SettingsCheck:
         """Returns the check for `settings_hold`; it keeps nothing of the object alive.
@@ -188,8 +188,8 @@ def settings_hold(checks: Iterable[SettingsCheck]) -> bool:
             if values and get(own) != values:
                 return False
             for name, ids in parts:
-                held = own[name]
-                if (list(map(id, held)) if isinstance(held, list) else [id(held)]) != ids:
+                setting = own[name]
+                if (list(map(id, setting)) if isinstance(setting, list) else [id(setting)]) != ids:
                     return False
         except KeyError:
             return False

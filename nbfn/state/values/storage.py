@@ -89,12 +89,12 @@ def read_by_methods(cls: type, named: Set[str], indirect: Set[str]) -> MethodRea
 def _descriptors_in(cls: type) -> dict[str, type]:
     """Returns the classes of a library's descriptors in user classes, such as those of traits."""
     return {
-        name: type(held)
+        name: type(each)
         for base in cls.__mro__
         if is_user_module(base.__module__)
-        for name, held in vars(base).items()
-        if hasattr(type(held), "__get__") and without_descriptor(held) is held
-        if library_bases(type(held))
+        for name, each in vars(base).items()
+        if hasattr(type(each), "__get__") and without_descriptor(each) is each
+        if library_bases(type(each))
     }
 
 
@@ -129,18 +129,18 @@ def _functions_of(bases: tuple[type, ...]) -> dict[str, list[FunctionType]]:
     """Returns the functions behind each attribute of some classes."""
     found: dict[str, list[FunctionType]] = {}
     for base in bases:
-        for name, held in list(vars(base).items()):
-            found.setdefault(name, []).extend(_functions_behind(held))
+        for name, each in list(vars(base).items()):
+            found.setdefault(name, []).extend(_functions_behind(each))
     return found
 
 
-def _functions_behind(held: Any) -> Iterator[FunctionType]:
-    inner = getattr(held, "fget", None) or without_descriptor(held)
+def _functions_behind(value: Any) -> Iterator[FunctionType]:
+    inner = getattr(value, "fget", None) or without_descriptor(value)
     if is_a(inner, FunctionType):
         yield from with_decorated(inner)
         return
     # A descriptor of the library, such as a trait, reads the object that has it.
-    for base in library_bases(type(held)) if hasattr(type(held), "__get__") else ():
+    for base in library_bases(type(value)) if hasattr(type(value), "__get__") else ():
         yield from (each for each in vars(base).values() if is_a(each, FunctionType))
 
 

@@ -56,11 +56,11 @@ def _wrapped_function(function: FunctionType) -> FunctionType | None:
     """Returns the user's function that a library's decorator only closes over."""
     found = [function]
     for each in found:
-        for held in closure(each).values():
-            if is_a(held, FunctionType) and held not in found:
-                if is_user_module(held.__globals__.get("__name__")):
-                    return held  # type: ignore[no-any-return]
-                found.append(held)
+        for inner in closure(each).values():
+            if is_a(inner, FunctionType) and inner not in found:
+                if is_user_module(inner.__globals__.get("__name__")):
+                    return inner  # type: ignore[no-any-return]
+                found.append(inner)
     return None
 
 

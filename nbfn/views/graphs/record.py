@@ -68,12 +68,12 @@ def graph_record(
     parts = [
         _part(name, operations, numbers, texts, places, times) for name, operations in kept.items()
     ]
-    known = {operation.name: number for number, operation in enumerate(kept[""])}
+    number_of = {operation.name: number for number, operation in enumerate(kept[""])}
     changes = difference or GraphDifference(("", ""), frozenset(), frozenset(), {})
     before = {
-        known[name]: _before(operation, known, numbers, texts, places)
+        number_of[name]: _before(operation, number_of, numbers, texts, places)
         for name, operation in changes.before.items()
-        if name in known
+        if name in number_of
     }
     return protocol.GraphRecord(
         title=title,
@@ -82,16 +82,14 @@ def graph_record(
         texts=list(texts.items),
         places=[cell_of(site_of(*place)) for place in places.items],
         parts=parts,
-        inputs=_numbers(known, (name for name, _ in graph.inputs)),
-        outputs=_numbers(known, (name for name, _ in graph.outputs)),
-        captures={known[name]: value for name, value in graph.captures if name in known},
+        inputs=_numbers(number_of, (name for name, _ in graph.inputs)),
+        outputs=_numbers(number_of, (name for name, _ in graph.outputs)),
+        captures={number_of[name]: value for name, value in graph.captures if name in number_of},
         total=sum(map(len, every.values())),
         sides=None if difference is None else list(difference.sides),
-        removed=_numbers(known, changes.removed),
-        added=_numbers(known, changes.added),
-        changed={
-            known[name]: list(what) for name, what in changes.changed.items() if name in known
-        },
+        removed=_numbers(number_of, changes.removed),
+        added=_numbers(number_of, changes.added),
+        changed={number_of[n]: list(what) for n, what in changes.changed.items() if n in number_of},
         before=before or None,
         times=None
         if times is None
@@ -135,7 +133,7 @@ def _part(
     places: _Interned[tuple[str, int]],
     times: GraphTimes | None,
 ) -> protocol.GraphPart:
-    known = {operation.name: number for number, operation in enumerate(operations)}
+    number_of = {operation.name: number for number, operation in enumerate(operations)}
     calls = {
         number: [numbers[body] for body in operation.bodies if body in numbers]
         for number, operation in enumerate(operations)
@@ -143,9 +141,9 @@ def _part(
     }
     return protocol.GraphPart(
         name=name,
-        names=list(known),
+        names=list(number_of),
         types=[texts(each.type) for each in operations],
-        inputs=[list(_inputs_by_number(each, known)) for each in operations],
+        inputs=[list(_inputs_by_number(each, number_of)) for each in operations],
         outputs=[list(map(texts, each.outputs)) for each in operations],
         devices=[texts(each.device) for each in operations],
         places=[
@@ -156,16 +154,16 @@ def _part(
         controls={
             number: waits
             for number, each in enumerate(operations)
-            if (waits := _numbers(known, each.controls))
+            if (waits := _numbers(number_of, each.controls))
         }
         or None,
-        times=None if times is None else dict(_times(name, known, times)),
+        times=None if times is None else dict(_times(name, number_of, times)),
     )
 
 
 def _before(
     operation: Operation,
-    known: Mapping[str, int],
+    number_of: Mapping[str, int],
     numbers: Mapping[str, int],
     texts: _Interned[str],
     places: _Interned[tuple[str, int]],
@@ -173,23 +171,23 @@ def _before(
     line, file = operation.line, operation.file
     return protocol.GraphBefore(
         type=texts(operation.type),
-        inputs=list(_inputs_by_number(operation, known)),
+        inputs=list(_inputs_by_number(operation, number_of)),
         outputs=list(map(texts, operation.outputs)),
         device=texts(operation.device),
         place=None if line is None else places((file, line)),
         calls=[numbers[body] for body in operation.bodies if body in numbers] or None,
-        controls=_numbers(known, operation.controls) or None,
+        controls=_numbers(number_of, operation.controls) or None,
         value=operation.value or None,
     )
 
 
 def _times(
-    body: str, known: Mapping[str, int], times: GraphTimes
+    body: str, number_of: Mapping[str, int], times: GraphTimes
 ) -> Iterator[tuple[int, protocol.OperationTime]]:
     for (part, name), time in times.times.items():
-        if part == body and name in known:
+        if part == body and name in number_of:
             yield (
-                known[name],
+                number_of[name],
                 protocol.OperationTime(
                     seconds=round(time.seconds, _DIGITS),
                     within=round(time.within, _DIGITS) or None,
@@ -199,12 +197,12 @@ def _times(
             )
 
 
-def _inputs_by_number(operation: Operation, known: Mapping[str, int]) -> Iterator[int]:
+def _inputs_by_number(operation: Operation, number_of: Mapping[str, int]) -> Iterator[int]:
     """Yields for each input two numbers: its operation's, and that of the output it is."""
     for name, which in zip(operation.inputs, operation.taken, strict=True):
-        if name in known:
-            yield from (known[name], which)
+        if name in number_of:
+            yield from (number_of[name], which)
 
 
-def _numbers(known: Mapping[str, int], names: Iterable[str]) -> list[int]:
-    return sorted({known[name] for name in names if name in known})
+def _numbers(number_of: Mapping[str, int], names: Iterable[str]) -> list[int]:
+    return sorted({number_of[name] for name in names if name in number_of})

@@ -85,10 +85,10 @@ def _diagram(found: Dependencies) -> protocol.Diagram:
 
     def link(source: str, target: str, label: str = "", marked: bool = False) -> None:
         if source in nodes and target in nodes and source != target:
-            known = edges.get((source, target))
-            if known is not None:
-                label = label if label in known.label.split(", ") else f"{known.label}, {label}"
-                marked = marked or known.marked
+            edge = edges.get((source, target))
+            if edge is not None:
+                label = label if label in edge.label.split(", ") else f"{edge.label}, {label}"
+                marked = marked or edge.marked
             edges[source, target] = protocol.DiagramEdge(
                 source=source, target=target, label=label, marked=marked
             )
@@ -97,9 +97,9 @@ def _diagram(found: Dependencies) -> protocol.Diagram:
         nodes[_id(each.cell)] = _cell_node(each)
     for function in found.functions:
         nodes[f"function {function.name}"] = _function_node(function)
-        for name, held in _group(function.variables):
+        for name, lines in _group(function.variables):
             nodes[f"variable {name}"] = protocol.DiagramNode(
-                id=f"variable {name}", kind="variable", label=name, lines=held
+                id=f"variable {name}", kind="variable", label=name, lines=lines
             )
     for each in found.cells:
         for name, cell in each.reads.items():

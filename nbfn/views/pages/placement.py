@@ -131,7 +131,7 @@ def _memory_lines(memory: Memory) -> Iterator[str]:
 def _diagram(
     operations: Mapping[str, int],
     copies: Iterable[Copy],
-    held: Mapping[str, Sequence[str]] | None = None,
+    notes: Mapping[str, Sequence[str]] | None = None,
 ) -> protocol.Diagram | None:
     """Returns a diagram of the devices and of what was copied between them."""
     moved: dict[tuple[str, str], list[Copy]] = {}
@@ -149,7 +149,7 @@ def _diagram(
                 label=device,
                 lines=[
                     count(number, "operation"),
-                    *(held[device] if held and device in held else ()),
+                    *(notes[device] if notes and device in notes else ()),
                 ],
             )
             for device, number in devices.items()
@@ -162,9 +162,9 @@ def _diagram(
 
 
 def _copies_text(copies: Sequence[Copy]) -> str:
-    known = [copy.nbytes for copy in copies if copy.nbytes is not None]
-    at_least = "" if len(known) == len(copies) else "at least "
-    size = f", {at_least}{data_size(sum(known))}" if known else ""
+    sizes = [copy.nbytes for copy in copies if copy.nbytes is not None]
+    at_least = "" if len(sizes) == len(copies) else "at least "
+    size = f", {at_least}{data_size(sum(sizes))}" if sizes else ""
     return f"{count(len(copies), 'tensor')}{size}"
 
 
