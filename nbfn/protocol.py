@@ -560,10 +560,10 @@ class RequestSnapshot(Record):
     type: Literal["request_snapshot"] = "request_snapshot"
 
 
-class Look(Record):
-    """A client reports which outlines it shows; it gets these now and when they change."""
+class RequestOutlines(Record):
+    """A client requests the outlines that it shows, now and whenever they change."""
 
-    type: Literal["look"] = "look"
+    type: Literal["request_outlines"] = "request_outlines"
     targets: list[str] = Field(
         description="Ids of functions or cells, or names of parts of the session."
     )
@@ -703,7 +703,7 @@ class Messages(Record):
     to_client: Snapshot | Patch | Pages | Mark | Refused
     to_widget: Pictures
     announcement: Presence
-    to_kernel: Attach | RequestSnapshot | Look | RequestPictures | Watch
+    to_kernel: Attach | RequestSnapshot | RequestOutlines | RequestPictures | Watch
 
 
 def schema() -> str:

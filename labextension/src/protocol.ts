@@ -12,7 +12,7 @@ export interface Messages {
   to_client: Snapshot1 | Patch | Pages | Mark | Refused;
   to_widget: Pictures;
   announcement: Presence;
-  to_kernel: Attach | RequestSnapshot | Look | RequestPictures | Watch;
+  to_kernel: Attach | RequestSnapshot | RequestOutlines | RequestPictures | Watch;
 }
 /**
  * What a notebook stores of a view, in the entry `MIME_TYPE` of an output.
@@ -1154,10 +1154,10 @@ export interface RequestSnapshot {
   type: 'request_snapshot';
 }
 /**
- * A client reports which outlines it shows; it gets these now and when they change.
+ * A client requests the outlines that it shows, now and whenever they change.
  */
-export interface Look {
-  type: 'look';
+export interface RequestOutlines {
+  type: 'request_outlines';
   /**
    * Ids of functions or cells, or names of parts of the session.
    */

@@ -42,7 +42,7 @@ const render: Render<Traits> = ({ model, el, signal }) => {
   const store = new Store({
     presence: model.get('kept') ? 'ended' : 'live',
     requestSnapshot: () => ask({ type: 'request_snapshot' }),
-    setTargets: targets => ask({ type: 'look', targets })
+    setTargets: targets => ask({ type: 'request_outlines', targets })
   });
   const receive = (): void => {
     const snapshot: unknown = model.get('snapshot');

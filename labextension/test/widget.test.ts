@@ -102,7 +102,10 @@ describe('the widget', () => {
       target: 'f1',
       snapshot: HIT
     });
-    const first = [{ type: 'request_snapshot' }, { type: 'look', targets: ['f1'] }];
+    const first = [
+      { type: 'request_snapshot' },
+      { type: 'request_outlines', targets: ['f1'] }
+    ];
     await drawn();
     expect(model.sent).toEqual(first);
     const calls = (seq: number, n: number) => ({

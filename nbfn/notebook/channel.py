@@ -136,5 +136,5 @@ class _Client:
                 self._feed.resume(self._send)
             case {"type": "watch"}:
                 self._feed.pause(self._send)
-            case {"type": "look", "targets": [*targets]}:
+            case {"type": "request_outlines", "targets": [*targets]}:
                 self._feed.set_shown(self._send, [each for each in targets if type(each) is str])

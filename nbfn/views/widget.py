@@ -97,7 +97,7 @@ class View(_Widget):
         match content:
             case {"type": "request_snapshot"}:
                 self._source.resume(self.receive)
-            case {"type": "look", "targets": [*targets]}:
+            case {"type": "request_outlines", "targets": [*targets]}:
                 self._source.set_shown(
                     self.receive, [each for each in targets if type(each) is str]
                 )

@@ -60,8 +60,8 @@ class Panel:
         snapshot = kernel.received("page")
         self.tables: dict[str, dict[str, Any]] = snapshot["state"]
         self.totals: dict[str, Any] = snapshot["totals"]
-        look = protocol.Look(targets=["variables"]).model_dump()
-        kernel.send("comm_msg", comm_id="page", data=look)
+        request = protocol.RequestOutlines(targets=["variables"]).model_dump()
+        kernel.send("comm_msg", comm_id="page", data=request)
         self.variables = kernel.received("page")["pages"]["variables"]
 
     def take(self, message: dict[str, Any]) -> None:

@@ -73,12 +73,18 @@ def test_who_has_missed_something_asks_and_gets_it(sent) -> None:
     widget._handle_custom_msg({"type": "request_snapshot"}, [])
     assert widget.snapshot["state"]["functions"][shown.id]["calls"] == 4
     assert widget.snapshot["pages"][shown.id]["summary"].startswith("4 calls, 1 hit, 3 traces")
-    widget._handle_custom_msg({"type": "look", "targets": []}, [])
-    widget._handle_custom_msg({"type": "look", "targets": [shown.id]}, [])
+    widget._handle_custom_msg({"type": "request_outlines", "targets": []}, [])
+    widget._handle_custom_msg({"type": "request_outlines", "targets": [shown.id]}, [])
     assert [content["type"] for _, content in sent] == ["pages"]
     (traces, *_) = sent[-1][1]["pages"][shown.id]["tables"]
     assert [row[0] for row in traces["rows"]] == ["3", "2", "1"]
-    for nonsense in (None, 3, {}, {"type": "look"}, {"type": "look", "targets": [[], shown.id]}):
+    for nonsense in (
+        None,
+        3,
+        {},
+        {"type": "request_outlines"},
+        {"type": "request_outlines", "targets": [[], shown.id]},
+    ):
         widget._handle_custom_msg(nonsense, [])
     assert len(sent) == 1
 

@@ -1,4 +1,4 @@
-import type { Look, Messages, Refused, RequestSnapshot } from '../protocol';
+import type { RequestOutlines, Messages, Refused, RequestSnapshot } from '../protocol';
 import { PROTOCOL } from '../protocol';
 import { Attachments } from './attachment';
 import type { AnyMessage, KernelLike, SessionStatus } from './kernel';
@@ -27,7 +27,7 @@ export class KernelSession {
     this.kernel = kernel;
     this.store = new Store({
       requestSnapshot: () => this._request({ type: 'request_snapshot' }),
-      setTargets: targets => this._request({ type: 'look', targets })
+      setTargets: targets => this._request({ type: 'request_outlines', targets })
     });
     this._attachments = new Attachments(kernel, {
       onMessage: (message, isFirst) => this._receive(message, isFirst),
@@ -171,7 +171,7 @@ export class KernelSession {
   }
 
   /** Requests state; retried if it is not answered. */
-  private _request(request: RequestSnapshot | Look): void {
+  private _request(request: RequestSnapshot | RequestOutlines): void {
     this._attachments.ask(request);
     this._retry.watch();
   }

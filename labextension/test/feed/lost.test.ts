@@ -141,7 +141,7 @@ describe('whatever gets lost,', () => {
 
   it('asks for an outline over the comm that answers', async () => {
     const { kernel, session, comm } = await attached();
-    const question = { how: 'send', type: 'look', targets: ['f1'] };
+    const question = { how: 'send', type: 'request_outlines', targets: ['f1'] };
     session.store.requestOutline('f1');
     await seconds(0);
     expect(comm.sent.at(-1)).toEqual(question);

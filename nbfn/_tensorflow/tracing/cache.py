@@ -29,16 +29,16 @@ class CacheObserver(Protocol):
     def context_key_after_trace(self, concrete: Any) -> Any:
         """Returns the same for a new trace, after tracing."""
 
-    def found(self, concrete: Any) -> None:
+    def on_hit(self, concrete: Any) -> None:
         """Called when a look-up found this trace."""
 
-    def missed(self, function_type: Any) -> None:
+    def on_miss(self, function_type: Any) -> None:
         """Called when a look-up found nothing; a trace for this type is made next."""
 
-    def twin(self, concrete: Any) -> Any | None:
+    def equivalent(self, concrete: Any) -> Any | None:
         """Returns an older, equivalent trace that is used instead of a new one."""
 
-    def added(self, concrete: Any) -> None:
+    def on_added(self, concrete: Any) -> None:
         """Called when a new trace is in the cache."""
 
 
@@ -118,9 +118,9 @@ class ObservedCache(DryCache):
             found = self._lookup_unnamed(function_type, context)
         self.end_dry_run(found, function_type)
         if found is None:
-            self._observer.missed(function_type)
+            self._observer.on_miss(function_type)
         else:
-            self._observer.found(found)
+            self._observer.on_hit(found)
         return found
 
     def _lookup_unnamed(self, function_type: Any, context: Any) -> Any:
@@ -137,11 +137,11 @@ class ObservedCache(DryCache):
 
     def add(self, fn: Any, context: Any = None) -> None:
         context_key = self._observer.context_key_after_trace(fn)
-        twin = self._observer.twin(fn)
+        older = self._observer.equivalent(fn)
         # An older trace that does the same gets a second key.
-        super().add(twin or fn, _strict(context, fn.function_type, context_key))
-        if twin is None:
-            self._observer.added(fn)
+        super().add(older or fn, _strict(context, fn.function_type, context_key))
+        if older is None:
+            self._observer.on_added(fn)
 
     # Here TensorFlow passes the context first, to all other methods last (TensorFlow 2.21).
     def generalize(self, context: Any, function_type: Any) -> Any:

@@ -21,8 +21,8 @@ TRACES = "_maybe_define_function"
 class WatchedCache(DryCache):
     """A trace cache that notifies a watcher, and shares the traces of the original.
 
-    The watcher's methods are ``found(concrete, call)`` and ``missed(function_type, call)``, for a
-    call or a request, and ``added(concrete)``.
+    The watcher's methods are ``on_hit(concrete, call)`` and ``on_miss(function_type, call)``, for a
+    call or a request, and ``on_added(concrete)``.
     """
 
     def __init__(self, original: Any, watcher: Any) -> None:
@@ -37,14 +37,14 @@ class WatchedCache(DryCache):
         # The callers are `_maybe_define_function` and `trace_function`, then for a call
         # `call_function`, or `_initialize` and `_call` if it is the first (TensorFlow 2.21).
         if found is None:
-            self._notify("missed", function_type, _within({"_call", "call_function"}, 6))
+            self._notify("on_miss", function_type, _within({"_call", "call_function"}, 6))
         else:
-            self._notify("found", found, _within({"call_function"}, 4))
+            self._notify("on_hit", found, _within({"call_function"}, 4))
         return found
 
     def add(self, fn: Any, context: Any = None) -> None:
         super().add(fn, context)
-        self._notify("added", fn)
+        self._notify("on_added", fn)
 
     def _notify(self, event: str, *about: Any) -> None:
         try:

@@ -238,7 +238,7 @@ class Recorder(Record):
             return current_context(state.number, summaries, strategy), state
 
     @_harmless
-    def found(self, concrete: Any) -> None:
+    def on_hit(self, concrete: Any) -> None:
         """Notes that a look-up found this trace."""
         call = self.current
         if call is None:
@@ -252,7 +252,7 @@ class Recorder(Record):
             call.allow_interrupt()
 
     @_harmless
-    def missed(self, function_type: Any) -> None:
+    def on_miss(self, function_type: Any) -> None:
         """Notes that a look-up found nothing: a trace is made next, or the call is refused."""
         call = self.current
         if call is None:
@@ -311,7 +311,7 @@ class Recorder(Record):
         return Wanted(key_of(function_type), *self._context(_tensorflow.objects(function_type)))
 
     @_harmless
-    def twin(self, concrete: Any) -> Any | None:
+    def equivalent(self, concrete: Any) -> Any | None:
         """Returns the concrete function of an older trace that does the same as a new one.
 
         What has changed in Python since then made no difference: it is no cause of a retrace, and
@@ -345,7 +345,7 @@ class Recorder(Record):
                 return older
         return None
 
-    def added(self, concrete: Any) -> None:
+    def on_added(self, concrete: Any) -> None:
         """Notes that a new trace is in the cache."""
         self.on_cache_change()
         self._record_trace(concrete)

@@ -448,7 +448,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         result = super().__call__(*args, **kwargs)
         traced = self.experimental_get_tracing_count() > before
         concrete = super().get_concrete_function(*args, **kwargs)
-        (self.recorder.added if traced else self.recorder.found)(concrete)
+        (self.recorder.on_added if traced else self.recorder.on_hit)(concrete)
         return result
 
     def _converted(self, args: Any, kwargs: Any) -> tuple[Any, Any]:

@@ -209,7 +209,7 @@ class WatchedFunction(RecordView):
 
     # Called by the trace cache --------------------------------------------------------------
 
-    def found(self, concrete: Any, call: bool) -> None:
+    def on_hit(self, concrete: Any, call: bool) -> None:
         """Notes that a look-up found this trace."""
         if not call:
             return
@@ -222,7 +222,7 @@ class WatchedFunction(RecordView):
             advice = _COMPILE if self._is_of_keras else _NO_RETRACE
             self._record.staleness.report(self.label, trace, None, advice)
 
-    def missed(self, function_type: Any, call: bool) -> None:
+    def on_miss(self, function_type: Any, call: bool) -> None:
         """Notes that a look-up found nothing."""
         stack = self._running.__dict__.setdefault("stack", [])
         if not tf.inside_function():
@@ -230,7 +230,7 @@ class WatchedFunction(RecordView):
         wanted = self._wanted(function_type)
         stack.append(Call(self._record, call, wanted=wanted, started=time.perf_counter()))
 
-    def added(self, concrete: Any) -> None:
+    def on_added(self, concrete: Any) -> None:
         """Notes that a new trace is in the cache."""
         stack = self._running.__dict__.setdefault("stack", [])
         if stack:
