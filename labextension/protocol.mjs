@@ -9,7 +9,7 @@ const target = fileURLToPath(new URL('src/protocol.ts', import.meta.url));
 const schema = JSON.parse(
   await readFile(new URL('protocol.schema.json', import.meta.url), 'utf8')
 );
-const version = schema.$defs.Snapshot.properties.protocol.default;
+const version = schema.$defs.SnapshotMessage.properties.protocol.default;
 
 for (const record of [schema, ...Object.values(schema.$defs)]) {
   const properties = record.properties ?? {};

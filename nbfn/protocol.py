@@ -4,8 +4,8 @@ All views are drawn from these records: widgets, the JupyterLab panel, and the H
 fallbacks. ``labextension/src/protocol.ts`` is generated from the JSON schema that this module
 prints (``python -m nbfn.protocol``).
 
-The kernel sends a `Snapshot` when a client attaches or requests one, then a `Patch` for each batch
-of changes. Both carry the `epoch` (one per kernel start) and a sequence number. A client that
+The kernel sends a `SnapshotMessage` when a client attaches or requests one, then a `Patch` for each
+batch of changes. Both carry the `epoch` (one per kernel start) and a sequence number. A client that
 notices a gap or another epoch requests a snapshot. To apply a patch, put its rows into the tables
 of the state, then delete the removed rows.
 
@@ -58,13 +58,13 @@ CallKind = Literal["hit", "trace", "retrace", "idle"]
 """The result of the last call; idle if there was none."""
 
 
-class Record(BaseModel):
+class ProtocolRecord(BaseModel):
     """Base class of the records: immutable, without unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
-class Cell(Record):
+class CodePlace(ProtocolRecord):
     """A place in the source."""
 
     id: str | None = Field(default=None, description="Id of the notebook cell, where known.")
@@ -76,14 +76,14 @@ class Cell(Record):
     )
 
 
-class Leaf(Record):
+class Leaf(ProtocolRecord):
     """One leaf of a call's arguments, as in the trace's key."""
 
     path: str = Field(description="Path of the argument, such as batch['images'][0].")
     type: str = Field(description="The key of the leaf, such as float32[64, 10] or int 3.")
 
 
-class Cause(Record):
+class CauseRecord(ProtocolRecord):
     """One reason why a call found no trace."""
 
     code: CauseCode
@@ -93,22 +93,22 @@ class Cause(Record):
     sentence: str
 
 
-class Remedy(Record):
+class RemedyRecord(ProtocolRecord):
     """What to change to avoid the retrace."""
 
     sentence: str
     code: str | None = Field(default=None, description="Python that runs when pasted into a cell.")
 
 
-class LineTime(Record):
+class LineTimeRecord(ProtocolRecord):
     """The time of a line of code in a measured call."""
 
-    cell: Cell = Field(description="The line.")
+    cell: CodePlace = Field(description="The line.")
     share: float = Field(description="Its part of the time of all operations, from 0 to 1.")
     text: str = Field(description="Its share and its time.")
 
 
-class FunctionRecord(Record):
+class FunctionRecord(ProtocolRecord):
     """A traced function."""
 
     id: str
@@ -119,7 +119,7 @@ class FunctionRecord(Record):
         default="",
         description="Its name with its parameters, then the cell if another function has the name.",
     )
-    cell: Cell | None = Field(default=None, description="Where it was defined.")
+    cell: CodePlace | None = Field(default=None, description="Where it was defined.")
     calls: int | None = Field(
         description="None for a function that is not watched: only those that trace are known."
     )
@@ -140,21 +140,21 @@ class FunctionRecord(Record):
         description="What a list is sorted by, as text: calls, traces, retraces, time to trace, "
         "time running, size of the graphs.",
     )
-    lines: list[LineTime] = Field(
+    lines: list[LineTimeRecord] = Field(
         default_factory=list,
         description="The slowest lines of the newest call whose lines were timed.",
     )
 
 
-class TraceRecord(Record):
+class TraceRecord(ProtocolRecord):
     """One trace: a graph in the trace cache of a function."""
 
     id: str
     function: str
     number: int = Field(description="Its number among the function's traces, from 1.")
     signature: list[Leaf]
-    cause: Cause
-    cell: Cell | None = Field(default=None, description="The call that made it.")
+    cause: CauseRecord
+    cell: CodePlace | None = Field(default=None, description="The call that made it.")
     time: float = Field(description="When it was made, in seconds since 1970.")
     hits: int
     trace_seconds: float
@@ -164,23 +164,23 @@ class TraceRecord(Record):
     captures: list[str] = Field(description="Ids of the captured variables.")
 
 
-class RetraceRecord(Record):
+class RetraceRecord(ProtocolRecord):
     """A miss: a call that made a new trace although the function had one."""
 
     id: str
     function: str
     trace: str = Field(description="Id of the trace it made; empty once that has been evicted.")
     number: int = Field(description="Its number among the function's retraces, from 1.")
-    causes: list[Cause]
+    causes: list[CauseRecord]
     nearest: list[str] = Field(description="Ids of the nearest traces, with which it was compared.")
-    cell: Cell | None = Field(default=None, description="The call that missed.")
+    cell: CodePlace | None = Field(default=None, description="The call that missed.")
     time: float = Field(description="When it happened, in seconds since 1970.")
     trace_seconds: float
-    remedy: Remedy | None = None
+    remedy: RemedyRecord | None = None
     settled: bool = Field(default=False, description="Whether its trace has been replaced since.")
 
 
-class Segment(Record):
+class SegmentRecord(ProtocolRecord):
     """Statements of a traced cell that run as one graph."""
 
     function: str = Field(description="Id of its function.")
@@ -190,19 +190,19 @@ class Segment(Record):
     eager_seconds: float | None = Field(default=None, description="Duration of a run as Python.")
 
 
-class TracedCellRecord(Record):
+class TracedCellRecord(ProtocolRecord):
     """A cell that runs in segments: some statements in graphs, the others as Python."""
 
     id: str
     name: str
-    cell: Cell | None = Field(default=None, description="The notebook cell of the last run.")
+    cell: CodePlace | None = Field(default=None, description="The notebook cell of the last run.")
     source: str = Field(description="Its Python code; the line of the magic is empty.")
     lines: dict[int, str | None] = Field(
         description="For each line with code: why it runs as Python; null if in a graph."
     )
     sentence: str = Field(description="Describes which statements run in graphs.")
     python: list[str] = Field(description="Why statements are Python, such as line 4 prints.")
-    segments: list[Segment] = Field(description="What runs in graphs, in text order.")
+    segments: list[SegmentRecord] = Field(description="What runs in graphs, in text order.")
     draws: bool = Field(
         default=False, description="Whether a graph's random numbers differ from those of Python."
     )
@@ -229,7 +229,7 @@ class TracedCellRecord(Record):
     )
 
 
-class VariableRecord(Record):
+class VariableRecord(ProtocolRecord):
     """A variable, tensor or other resource captured by a trace."""
 
     id: str
@@ -242,7 +242,7 @@ class VariableRecord(Record):
     trainable: bool
 
 
-class DeviceRecord(Record):
+class DeviceRecord(ProtocolRecord):
     """A logical device that TensorFlow can place operations on."""
 
     id: str = Field(description="TensorFlow's full name for it.")
@@ -250,7 +250,7 @@ class DeviceRecord(Record):
     name: str = Field(default="", description="Its short name, such as GPU:0.")
 
 
-class ModelRecord(Record):
+class ModelRecord(ProtocolRecord):
     """A module, Keras model or layer; its tree is an outline."""
 
     id: str = Field(description="The notebook's name for it.")
@@ -259,18 +259,18 @@ class ModelRecord(Record):
     parameters: int | None = Field(description="Number of elements of its variables.")
 
 
-class ObjectRecord(Record):
+class ObjectRecord(ProtocolRecord):
     """A lookup table, dataset, iterator or optimizer."""
 
     id: str = Field(description="The notebook's name for it.")
     label: str = Field(description="Its class.")
 
 
-class RunRecord(Record):
+class RunRecord(ProtocolRecord):
     """A run of a notebook cell, or several successive runs merged."""
 
     id: str
-    cell: Cell = Field(description="The cell; of several, that of the longest run.")
+    cell: CodePlace = Field(description="The cell; of several, that of the longest run.")
     first: int | None = Field(default=None, description="The n of In [n] of the first run.")
     last: int | None = Field(default=None, description="The n of In [n] of the last run.")
     runs: int = Field(default=1, description="Number of merged runs.")
@@ -306,7 +306,7 @@ class RunRecord(Record):
     )
 
 
-class WorkRecord(Record):
+class WorkRecord(ProtocolRecord):
     """Running work that has lasted over a second."""
 
     id: str
@@ -319,7 +319,7 @@ class WorkRecord(Record):
     total: int | None = Field(default=None, description="Total amount, if known.")
 
 
-class State(Record):
+class Rows(ProtocolRecord):
     """Tables of records by id."""
 
     cells: dict[str, TracedCellRecord] = Field(default_factory=dict)
@@ -335,7 +335,7 @@ class State(Record):
     work: dict[str, WorkRecord] = Field(default_factory=dict)
 
 
-class Removed(Record):
+class Removed(ProtocolRecord):
     """Ids of rows to remove from the tables."""
 
     cells: list[str] = Field(default_factory=list)
@@ -350,7 +350,7 @@ class Removed(Record):
     work: list[str] = Field(default_factory=list)
 
 
-class Totals(Record):
+class Totals(ProtocolRecord):
     """The totals, including rows that the tables leave out.
 
     Every view shows these numbers; views do not count rows.
@@ -394,18 +394,18 @@ class Totals(Record):
 Verdict = Literal["passed", "failed", "refused", "unverified"]
 
 
-class Phrase(Record):
+class Phrase(ProtocolRecord):
     """A text with a link, code or judgement: code for a cell, a place, a page, a verdict."""
 
     text: str = Field(description="The text; backticks enclose code.")
     code: str | None = Field(default=None, description="Python that runs when pasted into a cell.")
-    cell: Cell | None = Field(default=None, description="The place, or where to use the code.")
+    cell: CodePlace | None = Field(default=None, description="The place, or where to use the code.")
     page: str | None = Field(default=None, description="Address of a documentation page.")
     verdict: Verdict | None = Field(default=None, description="Result of a check.")
     hint: str | None = Field(default=None, description="What it means, shown on hover.")
 
 
-class PageTable(Record):
+class PageTable(ProtocolRecord):
     """A collapsible table of a page."""
 
     title: str
@@ -431,7 +431,7 @@ class PageTable(Record):
     )
 
 
-class DiagramNode(Record):
+class DiagramNode(ProtocolRecord):
     """A box of a diagram."""
 
     id: str
@@ -439,10 +439,10 @@ class DiagramNode(Record):
     label: str
     lines: list[str] = Field(default_factory=list, description="Additional lines of text.")
     marked: bool = Field(default=False, description="Whether it needs attention.")
-    cell: Cell | None = Field(default=None, description="The place that it links to.")
+    cell: CodePlace | None = Field(default=None, description="The place that it links to.")
 
 
-class DiagramEdge(Record):
+class DiagramEdge(ProtocolRecord):
     """An arrow of a diagram."""
 
     source: str = Field(description="Id of its source node.")
@@ -451,14 +451,14 @@ class DiagramEdge(Record):
     marked: bool = Field(default=False, description="Whether it needs attention.")
 
 
-class Diagram(Record):
+class Diagram(ProtocolRecord):
     """Nodes and edges. Tables next to it have the same content as text."""
 
     nodes: list[DiagramNode]
     edges: list[DiagramEdge]
 
 
-class Page(Record):
+class Page(ProtocolRecord):
     """An outline of a function, a cell, a model or a result."""
 
     title: str
@@ -478,7 +478,7 @@ class Page(Record):
     verdict: Verdict | None = Field(default=None, description="Result of a check.")
 
 
-class Snapshot(Record):
+class SnapshotMessage(ProtocolRecord):
     """The whole state, which replaces everything that a client knew."""
 
     type: Literal["snapshot"] = "snapshot"
@@ -488,13 +488,13 @@ class Snapshot(Record):
     nbfn: str = Field(description="Version of nbfn in the kernel.")
     tensorflow: str | None = Field(default=None, description="Version of TensorFlow, if imported.")
     totals: Totals | None = None
-    state: State
+    state: Rows
     pages: dict[str, Page | None] = Field(
         default_factory=dict, description="The outlines that the client shows, by target."
     )
 
 
-class Patch(Record):
+class Patch(ProtocolRecord):
     """The changes since the message with the previous sequence number."""
 
     type: Literal["patch"] = "patch"
@@ -502,7 +502,7 @@ class Patch(Record):
     seq: int
     tensorflow: str | None = Field(default=None, description="Version of TensorFlow, if imported.")
     totals: Totals
-    put: State
+    put: Rows
     removed: Removed
     pages: dict[str, Page | None] = Field(
         default_factory=dict,
@@ -511,7 +511,7 @@ class Patch(Record):
     )
 
 
-class Pages(Record):
+class Pages(ProtocolRecord):
     """The outlines that a client has begun to show."""
 
     type: Literal["pages"] = "pages"
@@ -519,7 +519,7 @@ class Pages(Record):
     pages: dict[str, Page | None]
 
 
-class Mark(Record):
+class Mark(ProtocolRecord):
     """The current sequence number; a client with a lower one has missed messages."""
 
     type: Literal["mark"] = "mark"
@@ -527,7 +527,7 @@ class Mark(Record):
     seq: int = Field(description="Number of the last patch.")
 
 
-class Refused(Record):
+class Refused(ProtocolRecord):
     """The reply to a client with another version of the protocol."""
 
     type: Literal["refused"] = "refused"
@@ -536,13 +536,13 @@ class Refused(Record):
     message: str
 
 
-class Presence(Record):
+class Presence(ProtocolRecord):
     """Sent by the kernel on its presence comm when nbfn is loaded."""
 
     type: Literal["presence"] = "presence"
 
 
-class Attach(Record):
+class Attach(ProtocolRecord):
     """Sent by a client when it opens the comm."""
 
     type: Literal["attach"] = "attach"
@@ -554,13 +554,13 @@ class Attach(Record):
     )
 
 
-class RequestSnapshot(Record):
+class RequestSnapshot(ProtocolRecord):
     """A client that has missed messages requests the whole state."""
 
     type: Literal["request_snapshot"] = "request_snapshot"
 
 
-class RequestOutlines(Record):
+class RequestOutlines(ProtocolRecord):
     """A client requests the outlines that it shows, now and whenever they change."""
 
     type: Literal["request_outlines"] = "request_outlines"
@@ -569,27 +569,27 @@ class RequestOutlines(Record):
     )
 
 
-class RequestPictures(Record):
+class RequestPictures(ProtocolRecord):
     """A widget requests the bundle of the pictures when it first needs one."""
 
     type: Literal["request_pictures"] = "request_pictures"
 
 
-class Pictures(Record):
+class Pictures(ProtocolRecord):
     """The bundle of the pictures, as the source of a JavaScript module."""
 
     type: Literal["pictures"] = "pictures"
     source: str
 
 
-class Watch(Record):
+class Watch(ProtocolRecord):
     """A hidden client pauses patches (false), or resumes with a snapshot (true)."""
 
     type: Literal["watch"] = "watch"
     active: bool
 
 
-class OperationTime(Record):
+class OperationTimeRecord(ProtocolRecord):
     """The time of an operation in a call, in seconds."""
 
     seconds: float = Field(description="In the operation itself, over all executions.")
@@ -600,14 +600,14 @@ class OperationTime(Record):
     )
 
 
-class GraphTimes(Record):
+class GraphTimesRecord(ProtocolRecord):
     """The times of a call of a graph, in seconds."""
 
     seconds: float = Field(description="Sum over all operations.")
     others: float = Field(description="Sum over operations that are not found in the graph.")
 
 
-class GraphBefore(Record):
+class GraphBefore(ProtocolRecord):
     """The first graph's version of an operation that both graphs have but that differs."""
 
     type: int = Field(description="As in `GraphPart`; likewise the other fields.")
@@ -620,7 +620,7 @@ class GraphBefore(Record):
     value: str | None = None
 
 
-class GraphPart(Record):
+class GraphPart(ProtocolRecord):
     """The operations of a graph or of a function that it calls; lists have one item each."""
 
     name: str = Field(description="Name of the function; empty for the graph itself.")
@@ -641,12 +641,12 @@ class GraphPart(Record):
     controls: dict[int, list[int]] | None = Field(
         default=None, description="Operations that it depends on without using a result."
     )
-    times: dict[int, OperationTime] | None = Field(
+    times: dict[int, OperationTimeRecord] | None = Field(
         default=None, description="Times of the operations that ran in the measured call."
     )
 
 
-class GraphRecord(Record):
+class GraphRecord(ProtocolRecord):
     """The graph of a trace, or two graphs merged."""
 
     title: str
@@ -657,7 +657,7 @@ class GraphRecord(Record):
         default=None, description="Python that saves it, to which a file name is appended."
     )
     texts: list[str] = Field(description="Distinct types, devices, and dtypes with shape.")
-    places: list[Cell] = Field(description="Distinct source lines.")
+    places: list[CodePlace] = Field(description="Distinct source lines.")
     parts: list[GraphPart] = Field(description="The graph itself, then functions that it calls.")
     inputs: list[int] = Field(description="The operations of the arguments.")
     outputs: list[int] = Field(description="The operations of the results.")
@@ -672,7 +672,7 @@ class GraphRecord(Record):
     before: dict[int, GraphBefore] | None = Field(
         default=None, description="The first graph's version of changed operations."
     )
-    times: GraphTimes | None = Field(
+    times: GraphTimesRecord | None = Field(
         default=None, description="The total times of a measured call."
     )
     values: dict[int, list[str]] | None = Field(
@@ -681,7 +681,7 @@ class GraphRecord(Record):
     )
 
 
-class SavedView(Record):
+class SavedView(ProtocolRecord):
     """What a notebook stores of a view, in the entry `MIME_TYPE` of an output."""
 
     view: Literal["function", "cell", "session", "page", "graph"]
@@ -690,17 +690,17 @@ class SavedView(Record):
     graph: GraphRecord | None = Field(
         default=None, description="The data of a graph's picture; a page may have one."
     )
-    snapshot: Snapshot = Field(
+    snapshot: SnapshotMessage = Field(
         description="The newest rows when the notebook was saved; without rows for a page."
     )
 
 
-class Messages(Record):
+class Messages(ProtocolRecord):
     """Every message, for the JSON schema."""
 
     saved: SavedView
 
-    to_client: Snapshot | Patch | Pages | Mark | Refused
+    to_client: SnapshotMessage | Patch | Pages | Mark | Refused
     to_widget: Pictures
     announcement: Presence
     to_kernel: Attach | RequestSnapshot | RequestOutlines | RequestPictures | Watch

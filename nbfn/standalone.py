@@ -49,7 +49,7 @@ def is_built() -> bool:
     return all((STATIC / name).exists() for name in ("widget.js", "widget.css", "pictures.js"))
 
 
-def fragment(snapshot: protocol.Snapshot, fallback: str) -> str:
+def fragment(snapshot: protocol.SnapshotMessage, fallback: str) -> str:
     """Renders the view of a session as HTML with its scripts, for a page with `POLICY`.
 
     `fallback` is shown where scripts do not run.
@@ -67,7 +67,7 @@ def fragment(snapshot: protocol.Snapshot, fallback: str) -> str:
     )
 
 
-def document(snapshot: protocol.Snapshot, title: str, fallback: str) -> str:
+def document(snapshot: protocol.SnapshotMessage, title: str, fallback: str) -> str:
     """Renders a page with the view of a session; `fallback` is shown where scripts do not run."""
     return f"""<!doctype html>
 <html lang="en">

@@ -19,10 +19,10 @@ def test_the_front_ends_schema_is_the_kernels() -> None:
 
 def test_messages_survive_json() -> None:
     row = protocol.DeviceRecord(id="/device:CPU:0", kind="CPU")
-    snapshot = protocol.Snapshot(
-        epoch="e", seq=1, nbfn="0", state=protocol.State(devices={row.id: row})
+    snapshot = protocol.SnapshotMessage(
+        epoch="e", seq=1, nbfn="0", state=protocol.Rows(devices={row.id: row})
     )
-    assert protocol.Snapshot.model_validate_json(snapshot.model_dump_json()) == snapshot
+    assert protocol.SnapshotMessage.model_validate_json(snapshot.model_dump_json()) == snapshot
 
 
 def test_an_unknown_field_is_refused() -> None:

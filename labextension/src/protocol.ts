@@ -9,7 +9,7 @@
  */
 export interface Messages {
   saved: SavedView;
-  to_client: Snapshot1 | Patch | Pages | Mark | Refused;
+  to_client: SnapshotMessage1 | Patch | Pages | Mark | Refused;
   to_widget: Pictures;
   announcement: Presence;
   to_kernel: Attach | RequestSnapshot | RequestOutlines | RequestPictures | Watch;
@@ -31,7 +31,7 @@ export interface SavedView {
    * The data of a graph's picture; a page may have one.
    */
   graph?: GraphRecord | null;
-  snapshot: Snapshot;
+  snapshot: SnapshotMessage;
 }
 /**
  * An outline of a function, a cell, a model or a result.
@@ -88,7 +88,7 @@ export interface Phrase {
   /**
    * The place, or where to use the code.
    */
-  cell?: Cell | null;
+  cell?: CodePlace | null;
   /**
    * Address of a documentation page.
    */
@@ -105,7 +105,7 @@ export interface Phrase {
 /**
  * A place in the source.
  */
-export interface Cell {
+export interface CodePlace {
   /**
    * Id of the notebook cell, where known.
    */
@@ -194,7 +194,7 @@ export interface DiagramNode {
   /**
    * The place that it links to.
    */
-  cell?: Cell | null;
+  cell?: CodePlace | null;
 }
 /**
  * An arrow of a diagram.
@@ -234,7 +234,7 @@ export interface GraphRecord {
   /**
    * Distinct source lines.
    */
-  places: Cell[];
+  places: CodePlace[];
   /**
    * The graph itself, then functions that it calls.
    */
@@ -284,7 +284,7 @@ export interface GraphRecord {
   /**
    * The total times of a measured call.
    */
-  times?: GraphTimes | null;
+  times?: GraphTimesRecord | null;
   /**
    * What the newest look at values saw, by index of the source line in `places`.
    */
@@ -343,13 +343,13 @@ export interface GraphPart {
    * Times of the operations that ran in the measured call.
    */
   times?: {
-    [k: string]: OperationTime;
+    [k: string]: OperationTimeRecord;
   } | null;
 }
 /**
  * The time of an operation in a call, in seconds.
  */
-export interface OperationTime {
+export interface OperationTimeRecord {
   /**
    * In the operation itself, over all executions.
    */
@@ -386,7 +386,7 @@ export interface GraphBefore {
 /**
  * The times of a call of a graph, in seconds.
  */
-export interface GraphTimes {
+export interface GraphTimesRecord {
   /**
    * Sum over all operations.
    */
@@ -399,7 +399,7 @@ export interface GraphTimes {
 /**
  * The newest rows when the notebook was saved; without rows for a page.
  */
-export interface Snapshot {
+export interface SnapshotMessage {
   type: 'snapshot';
   protocol: number;
   /**
@@ -416,7 +416,7 @@ export interface Snapshot {
    */
   tensorflow?: string | null;
   totals?: Totals | null;
-  state: State;
+  state: Rows;
   /**
    * The outlines that the client shows, by target.
    */
@@ -490,7 +490,7 @@ export interface Totals {
 /**
  * Tables of records by id.
  */
-export interface State {
+export interface Rows {
   cells?: {
     [k: string]: TracedCellRecord;
   };
@@ -525,7 +525,7 @@ export interface TracedCellRecord {
   /**
    * The notebook cell of the last run.
    */
-  cell?: Cell | null;
+  cell?: CodePlace | null;
   /**
    * Its Python code; the line of the magic is empty.
    */
@@ -547,7 +547,7 @@ export interface TracedCellRecord {
   /**
    * What runs in graphs, in text order.
    */
-  segments: Segment[];
+  segments: SegmentRecord[];
   /**
    * Whether a graph's random numbers differ from those of Python.
    */
@@ -594,7 +594,7 @@ export interface TracedCellRecord {
 /**
  * Statements of a traced cell that run as one graph.
  */
-export interface Segment {
+export interface SegmentRecord {
   /**
    * Id of its function.
    */
@@ -629,7 +629,7 @@ export interface FunctionRecord {
   /**
    * Where it was defined.
    */
-  cell?: Cell | null;
+  cell?: CodePlace | null;
   /**
    * None for a function that is not watched: only those that trace are known.
    */
@@ -672,13 +672,13 @@ export interface FunctionRecord {
   /**
    * The slowest lines of the newest call whose lines were timed.
    */
-  lines?: LineTime[];
+  lines?: LineTimeRecord[];
 }
 /**
  * The time of a line of code in a measured call.
  */
-export interface LineTime {
-  cell: Cell1;
+export interface LineTimeRecord {
+  cell: CodePlace1;
   /**
    * Its part of the time of all operations, from 0 to 1.
    */
@@ -691,7 +691,7 @@ export interface LineTime {
 /**
  * A place in the source.
  */
-export interface Cell1 {
+export interface CodePlace1 {
   /**
    * Id of the notebook cell, where known.
    */
@@ -724,11 +724,11 @@ export interface TraceRecord {
    */
   number: number;
   signature: Leaf[];
-  cause: Cause;
+  cause: CauseRecord;
   /**
    * The call that made it.
    */
-  cell?: Cell | null;
+  cell?: CodePlace | null;
   /**
    * When it was made, in seconds since 1970.
    */
@@ -762,7 +762,7 @@ export interface Leaf {
 /**
  * One reason why a call found no trace.
  */
-export interface Cause {
+export interface CauseRecord {
   code:
     | 'first_trace'
     | 'variable_creation'
@@ -818,7 +818,7 @@ export interface RetraceRecord {
    * Its number among the function's retraces, from 1.
    */
   number: number;
-  causes: Cause[];
+  causes: CauseRecord[];
   /**
    * Ids of the nearest traces, with which it was compared.
    */
@@ -826,13 +826,13 @@ export interface RetraceRecord {
   /**
    * The call that missed.
    */
-  cell?: Cell | null;
+  cell?: CodePlace | null;
   /**
    * When it happened, in seconds since 1970.
    */
   time: number;
   trace_seconds: number;
-  remedy?: Remedy | null;
+  remedy?: RemedyRecord | null;
   /**
    * Whether its trace has been replaced since.
    */
@@ -841,7 +841,7 @@ export interface RetraceRecord {
 /**
  * What to change to avoid the retrace.
  */
-export interface Remedy {
+export interface RemedyRecord {
   sentence: string;
   /**
    * Python that runs when pasted into a cell.
@@ -891,7 +891,7 @@ export interface ModelRecord {
  */
 export interface RunRecord {
   id: string;
-  cell: Cell2;
+  cell: CodePlace2;
   /**
    * The n of In [n] of the first run.
    */
@@ -974,7 +974,7 @@ export interface RunRecord {
 /**
  * A place in the source.
  */
-export interface Cell2 {
+export interface CodePlace2 {
   /**
    * Id of the notebook cell, where known.
    */
@@ -1030,7 +1030,7 @@ export interface WorkRecord {
 /**
  * The whole state, which replaces everything that a client knew.
  */
-export interface Snapshot1 {
+export interface SnapshotMessage1 {
   type: 'snapshot';
   protocol: number;
   /**
@@ -1047,7 +1047,7 @@ export interface Snapshot1 {
    */
   tensorflow?: string | null;
   totals?: Totals | null;
-  state: State;
+  state: Rows;
   /**
    * The outlines that the client shows, by target.
    */
@@ -1067,7 +1067,7 @@ export interface Patch {
    */
   tensorflow?: string | null;
   totals: Totals;
-  put: State;
+  put: Rows;
   removed: Removed;
   /**
    * The changed outlines that the client shows; null if the function or cell no longer exists.

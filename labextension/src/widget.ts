@@ -9,7 +9,7 @@ import type {
   Page,
   Pages,
   Patch,
-  Snapshot
+  SnapshotMessage
 } from './protocol';
 import type { ViewChoice } from './views';
 import { mount } from './views';
@@ -19,7 +19,7 @@ interface Traits {
   view: 'function' | 'cell' | 'session' | 'graph' | 'page';
   /** Id of the function or cell that is shown. */
   target: string | null;
-  snapshot: Snapshot;
+  snapshot: SnapshotMessage;
   /** Whether it has no kernel, as in a report. */
   kept?: boolean;
   graph: GraphRecord;
@@ -118,7 +118,7 @@ function isPictures(value: unknown): value is PicturesMessage {
 }
 
 /** Whether the trait is a snapshot: it is an empty dict until the kernel sets it. */
-function isSnapshot(value: unknown): value is Snapshot {
+function isSnapshot(value: unknown): value is SnapshotMessage {
   return field(value, 'type') === 'snapshot';
 }
 

@@ -2,13 +2,17 @@ import { act } from 'preact/test-utils';
 import { vi } from 'vitest';
 import type { StoreOptions } from '../src/feed/store';
 import { Store } from '../src/feed/store';
-import type { Snapshot, State } from '../src/protocol';
+import type { SnapshotMessage, Rows } from '../src/protocol';
 import type { ViewChoice } from '../src/views';
 import { mount } from '../src/views';
 import { snapshot } from './records';
 
 /** A view on the page, with the store behind it. */
-export function page(first: Snapshot, choice: ViewChoice, options: StoreOptions = {}) {
+export function page(
+  first: SnapshotMessage,
+  choice: ViewChoice,
+  options: StoreOptions = {}
+) {
   const store = new Store(options);
   store.receive(first);
   const element = document.createElement('div');
@@ -26,8 +30,8 @@ export function page(first: Snapshot, choice: ViewChoice, options: StoreOptions 
 
 /** A session's view of a state, with the store behind it. */
 export function sessionPage(
-  state: State,
-  values: Partial<Snapshot> = {},
+  state: Rows,
+  values: Partial<SnapshotMessage> = {},
   options: StoreOptions = {}
 ) {
   return page(snapshot(state, values), { view: 'session' }, options);

@@ -1,10 +1,10 @@
 import type {
-  Cause,
+  CauseRecord,
   FunctionRecord,
   Page,
   RetraceRecord,
-  Snapshot,
-  State,
+  SnapshotMessage,
+  Rows,
   TraceRecord,
   TracedCellRecord,
   WorkRecord
@@ -55,7 +55,7 @@ export function trace(values: Partial<TraceRecord> = {}): TraceRecord {
 }
 
 /** A cause: another shape. */
-function cause(values: Partial<Cause> = {}): Cause {
+function cause(values: Partial<CauseRecord> = {}): CauseRecord {
   return { code: 'shape', sentence: 'The shape of images differs.', ...values };
 }
 
@@ -124,7 +124,10 @@ export function table<T extends { id: string }>(...rows: T[]): Record<string, T>
 }
 
 /** A snapshot. */
-export function snapshot(state: State = {}, values: Partial<Snapshot> = {}): Snapshot {
+export function snapshot(
+  state: Rows = {},
+  values: Partial<SnapshotMessage> = {}
+): SnapshotMessage {
   const rows = <T>(table: Record<string, T> | undefined): T[] =>
     Object.values(table ?? {});
   const inside = new Set(rows(state.cells).flatMap(cell => cell.functions));
@@ -147,7 +150,7 @@ export function snapshot(state: State = {}, values: Partial<Snapshot> = {}): Sna
 }
 
 /** The state of a function that has just retraced. */
-export function retraced(): State {
+export function retraced(): Rows {
   return {
     functions: table(
       fn({

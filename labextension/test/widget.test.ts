@@ -3,7 +3,7 @@ import type { RenderProps } from '@anywidget/types';
 import widget from '../src/widget';
 import { drawn, words } from './page';
 import { graphOf } from './pictures/graphs';
-import type { Page, Snapshot } from '../src/protocol';
+import type { Page, SnapshotMessage } from '../src/protocol';
 import { fn, outline, snapshot, table } from './records';
 
 /** A model, as the host of a widget has it. */
@@ -54,7 +54,10 @@ async function rendered(traits: Record<string, unknown>, signal?: AbortSignal) {
 
 const HIT = told({ call: 'hit', status: 'hit: trace 1 served' });
 
-function told(values: Partial<Page>, others: Partial<Snapshot> = {}): Snapshot {
+function told(
+  values: Partial<Page>,
+  others: Partial<SnapshotMessage> = {}
+): SnapshotMessage {
   const pages = { f1: outline(values) };
   return snapshot({ functions: table(fn()) }, { pages, ...others });
 }

@@ -46,7 +46,7 @@ class Agent:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._put: dict[str, dict[str, protocol.Record]] = {}
+        self._put: dict[str, dict[str, protocol.ProtocolRecord]] = {}
         self._removed: dict[str, set[str]] = {}
         self._totals = protocol.Totals()
         self._feed = Feed(limits={}, environment=feed().environment)
@@ -54,9 +54,9 @@ class Agent:
         feed().subscribe(lambda _: self._feed.flush())
         on_registered(self._watch)
 
-    def _receive(self, message: protocol.Snapshot | protocol.Patch) -> None:
+    def _receive(self, message: protocol.SnapshotMessage | protocol.Patch) -> None:
         self._totals = message.totals or self._totals
-        if isinstance(message, protocol.Snapshot):
+        if isinstance(message, protocol.SnapshotMessage):
             self._add(message.state)
             return
         with self._lock:

@@ -18,14 +18,14 @@ class CollectedRecords:
     """
 
     def __init__(self) -> None:
-        self.state = protocol.State()
+        self.state = protocol.Rows()
         self.totals = protocol.Totals()
-        self.now = protocol.State()
+        self.now = protocol.Rows()
         self.tensorflow: str | None = None
 
     def take(self, changes: dict[str, Any]) -> list[protocol.RetraceRecord]:
         """Applies changes, and returns the new retraces."""
-        put = protocol.State.model_validate(changes["put"])
+        put = protocol.Rows.model_validate(changes["put"])
         new = [row for id, row in put.retraces.items() if id not in self.state.retraces]
         removed = protocol.Removed.model_validate(changes["removed"])
         for name, table in put:

@@ -87,7 +87,7 @@ def _export_page(record: NotebookRun) -> protocol.Page | None:
     return None if page is None else protocol.Page.model_validate(page)
 
 
-def _snapshot(record: NotebookRun, outlines: dict[str, protocol.Page]) -> protocol.Snapshot:
+def _snapshot(record: NotebookRun, outlines: dict[str, protocol.Page]) -> protocol.SnapshotMessage:
     """Returns the snapshot for the views: the newest rows, with the limits of a page."""
     state = record.collected.now
     tables = {
@@ -96,13 +96,13 @@ def _snapshot(record: NotebookRun, outlines: dict[str, protocol.Page]) -> protoc
     # The kernel has ended, so no work is running.
     tables["work"] = {}
     tables["runs"] = {id: _as_ended(run) for id, run in state.runs.items()}
-    rows, totals = protocol.State.model_validate(tables), record.collected.totals
+    rows, totals = protocol.Rows.model_validate(tables), record.collected.totals
     session_state = SessionState(rows, totals, users=SessionState(state, totals).captured_by)
     pages: dict[str, protocol.Page | None] = {
         name: section.draw(session_state).record() for name, section in SECTIONS.items()
     }
     pages |= {id: page for id, page in outlines.items() if id in rows.functions | rows.cells}
-    return protocol.Snapshot(
+    return protocol.SnapshotMessage(
         epoch="report",
         seq=0,
         nbfn=record.nbfn or __version__,

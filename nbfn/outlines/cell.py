@@ -26,7 +26,7 @@ MAX_TRACES = 3
 """Maximum number of traces shown per segment, and of retraces per cell: the newest."""
 
 
-def cell_outline(rows: protocol.State, id: str) -> Outline:
+def cell_outline(rows: protocol.Rows, id: str) -> Outline:
     """Returns what is shown of a cell in segments whose rows are known."""
     cell = rows.cells[id]
     reasons = cell.python
@@ -83,13 +83,13 @@ def cell_outline(rows: protocol.State, id: str) -> Outline:
     )
 
 
-def _placed(trace: protocol.TraceRecord, segment: protocol.Segment) -> protocol.TraceRecord:
+def _placed(trace: protocol.TraceRecord, segment: protocol.SegmentRecord) -> protocol.TraceRecord:
     """Returns a trace placed at the first line of its segment; it was made after the last one."""
     cell = trace.cell and trace.cell.model_copy(update={"line": segment.first})
     return trace.model_copy(update={"cell": cell})
 
 
-def outline_of(rows: protocol.State, id: str) -> Outline:
+def outline_of(rows: protocol.Rows, id: str) -> Outline:
     """Returns what is shown of the cell or the function with an id."""
     return cell_outline(rows, id) if id in rows.cells else function_outline(rows, id)
 
@@ -127,7 +127,7 @@ def _times(cell: protocol.TracedCellRecord) -> str:
     return f"{took} with tracing" if has_traced else took
 
 
-def _segment_times(segment: protocol.Segment) -> str:
+def _segment_times(segment: protocol.SegmentRecord) -> str:
     if segment.seconds is None:
         return ""
     took = duration(segment.seconds)

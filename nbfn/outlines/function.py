@@ -13,7 +13,7 @@ _FEW = 6
 """Tables with no more rows than this are open by default."""
 
 
-def function_outline(rows: protocol.State, id: str, *, open: bool = False) -> Outline:
+def function_outline(rows: protocol.Rows, id: str, *, open: bool = False) -> Outline:
     """Returns what is shown of a function whose rows are known."""
     function = rows.functions[id]
     traces, retraces = traces_of(rows, id), retraces_of(rows, id)
@@ -49,7 +49,7 @@ def function_outline(rows: protocol.State, id: str, *, open: bool = False) -> Ou
     )
 
 
-def watched_outline(rows: protocol.State, label: str, note: str = "") -> Outline:
+def watched_outline(rows: protocol.Rows, label: str, note: str = "") -> Outline:
     """Returns what is shown of an observed object, whose functions are the rows' functions."""
     is_only = len(rows.functions) == 1
     return Outline(
@@ -60,7 +60,7 @@ def watched_outline(rows: protocol.State, label: str, note: str = "") -> Outline
     )
 
 
-def traces_outline(rows: protocol.State, id: str) -> Outline:
+def traces_outline(rows: protocol.Rows, id: str) -> Outline:
     """Returns what ``%tf_traces`` shows: all traces and retraces, unfolded."""
     function = rows.functions[id]
     return Outline(
@@ -75,7 +75,7 @@ def traces_outline(rows: protocol.State, id: str) -> Outline:
     )
 
 
-def status(rows: protocol.State, function: protocol.FunctionRecord) -> Words:
+def status(rows: protocol.Rows, function: protocol.FunctionRecord) -> Words:
     """Returns one sentence on the last call."""
     trace = rows.traces.get(function.last_trace or "")
     if trace is None or function.last is None:
@@ -94,14 +94,14 @@ def signature(trace: protocol.TraceRecord) -> str:
     return ", ".join(f"{leaf.path}: {leaf.type}" for leaf in trace.signature)
 
 
-def traces_of(rows: protocol.State, id: str) -> list[protocol.TraceRecord]:
+def traces_of(rows: protocol.Rows, id: str) -> list[protocol.TraceRecord]:
     """Returns the traces of a function, oldest first."""
     return sorted(
         (each for each in rows.traces.values() if each.function == id), key=lambda one: one.number
     )
 
 
-def retraces_of(rows: protocol.State, id: str) -> list[protocol.RetraceRecord]:
+def retraces_of(rows: protocol.Rows, id: str) -> list[protocol.RetraceRecord]:
     """Returns the retraces of a function, oldest first."""
     return sorted(
         (each for each in rows.retraces.values() if each.function == id),
@@ -110,7 +110,7 @@ def retraces_of(rows: protocol.State, id: str) -> list[protocol.RetraceRecord]:
 
 
 def captures_of(
-    rows: protocol.State, traces: Iterable[protocol.TraceRecord]
+    rows: protocol.Rows, traces: Iterable[protocol.TraceRecord]
 ) -> list[protocol.VariableRecord]:
     """Returns what some traces captured, each thing once: of those with one name the newest.
 

@@ -311,7 +311,7 @@ class RemedyLike(Protocol):
         """Python that works when pasted into a cell."""
 
 
-def advice(remedy: RemedyLike | None, cell: protocol.Cell | None = None) -> Words:
+def advice(remedy: RemedyLike | None, cell: protocol.CodePlace | None = None) -> Words:
     """Returns a remedy as words: with code for the cell that needs it, or a sentence; or none."""
     if remedy is None:
         return ""
@@ -331,12 +331,12 @@ def verdict_phrase(text: str, verdict: protocol.Verdict) -> Phrase:
     return Phrase(text=text, verdict=verdict)
 
 
-def place(cell: protocol.Cell | None) -> Words:
+def place(cell: protocol.CodePlace | None) -> Words:
     """Returns a place in user code as words that link to it."""
     return place_text(cell) if cell is None else Phrase(text=place_text(cell), cell=cell)
 
 
-def place_text(cell: protocol.Cell | None) -> str:
+def place_text(cell: protocol.CodePlace | None) -> str:
     """Returns a place in user code as text, such as ``In [3], line 2``."""
     if cell is not None and cell.execution_count is not None:
         name = f"In [{cell.execution_count}]"

@@ -57,7 +57,7 @@ class SessionState:
         users: Returns which functions capture a variable, if `rows` do not have all traces.
     """
 
-    rows: protocol.State
+    rows: protocol.Rows
     totals: protocol.Totals
     auto: bool = False
     users: Callable[[], Users] | None = None
@@ -230,7 +230,7 @@ def _advice(retrace: protocol.RetraceRecord) -> Words:
     return advice(retrace.remedy, retrace.cell)
 
 
-def _name(rows: protocol.State, id: str) -> str:
+def _name(rows: protocol.Rows, id: str) -> str:
     function = rows.functions.get(id)
     return "" if function is None else function.name
 
@@ -287,7 +287,7 @@ class Section:
     inputs: Callable[[SessionState], tuple[object, ...]]
 
 
-def _names(rows: protocol.State) -> list[str]:
+def _names(rows: protocol.Rows) -> list[str]:
     return [each.name for each in rows.functions.values()]
 
 

@@ -16,7 +16,7 @@ Users = Mapping[str, Sequence[str]]
 """The names of the functions whose traces capture a variable, by its id."""
 
 
-def variables_outline(rows: protocol.State, totals: protocol.Totals, captured_by: Users) -> Outline:
+def variables_outline(rows: protocol.Rows, totals: protocol.Totals, captured_by: Users) -> Outline:
     """Returns the variables by the notebook's names, other captures, and other objects."""
     others = [each for each in rows.variables.values() if each.kind != "variable"]
     lines = [] if totals.variables else ["the notebook has no variables"]
@@ -28,7 +28,7 @@ def variables_outline(rows: protocol.State, totals: protocol.Totals, captured_by
     return Outline("variables", lines, tables)
 
 
-def objects_table(rows: protocol.State) -> Table:
+def objects_table(rows: protocol.Rows) -> Table:
     """Returns the lookup tables, datasets, iterators and optimizers, one row each."""
     return Table(
         "tables, datasets, iterators, optimizers",
@@ -37,7 +37,7 @@ def objects_table(rows: protocol.State) -> Table:
     )
 
 
-def variables_table(rows: protocol.State, totals: protocol.Totals, captured_by: Users) -> Table:
+def variables_table(rows: protocol.Rows, totals: protocol.Totals, captured_by: Users) -> Table:
     """Returns the variables: one row each in text, a tree of their names on pages."""
     variables = [each for each in rows.variables.values() if each.kind == "variable"]
     table = [_row(each, each.name, captured_by) for each in variables]
@@ -57,7 +57,7 @@ def variables_table(rows: protocol.State, totals: protocol.Totals, captured_by: 
     )
 
 
-def users_of(rows: protocol.State) -> dict[str, list[str]]:
+def users_of(rows: protocol.Rows) -> dict[str, list[str]]:
     """Returns the users of each variable, as far as the rows of traces are known."""
     found: dict[str, dict[str, None]] = {}
     for trace in rows.traces.values():

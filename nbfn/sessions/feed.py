@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
     Scope = tuple[Sequence[Observed], Sequence[TracedCell]]
 
-_Row = TypeVar("_Row", bound=protocol.Record)
-_TABLES = tuple(protocol.State.model_fields)
+_Row = TypeVar("_Row", bound=protocol.ProtocolRecord)
+_TABLES = tuple(protocol.Rows.model_fields)
 
 LIMITS = {"functions": 1000, "cells": 200, "traces": 300, "retraces": 200, "variables": 1000}
 """Maximum number of rows sent to a page, by table; together at most 1 MB."""
@@ -149,7 +149,7 @@ class Feed:
         self._is_whole = scope is None
         self._has_names = scope is None or environment is None
         self._limits = limits
-        self._sent = protocol.State()
+        self._sent = protocol.Rows()
         self._totals = protocol.Totals()
         self._changed_at_send: dict[str, int] = {}
         self._sent_rows: dict[str, SentRows] = {}
@@ -244,12 +244,12 @@ class Feed:
                     found.setdefault(id, []).append(sent.row.name)
         return found
 
-    def snapshot(self) -> protocol.Snapshot:
+    def snapshot(self) -> protocol.SnapshotMessage:
         """Returns the state as last sent."""
         with self._lock:
             return self._snapshot(self._sent, self._totals)
 
-    def saved_snapshot(self) -> protocol.Snapshot:
+    def saved_snapshot(self) -> protocol.SnapshotMessage:
         """Returns the newest rows of the whole state, to be saved in a notebook."""
         with self._lock:
             self.flush()
@@ -279,14 +279,14 @@ class Feed:
                         break
         return pages
 
-    def saved_snapshot_of(self, id: str, page: protocol.Page) -> protocol.Snapshot:
+    def saved_snapshot_of(self, id: str, page: protocol.Page) -> protocol.SnapshotMessage:
         """Returns the outline of one function or cell, to be saved in a notebook."""
         with self._lock:
-            return self._snapshot(protocol.State(), None, {id: page})
+            return self._snapshot(protocol.Rows(), None, {id: page})
 
     def rows_of(
         self, shown: Observed | TracedCell | WatchedObject, most: int | None = PAGE_ROWS
-    ) -> protocol.State:
+    ) -> protocol.Rows:
         """Returns the rows of a function, or of a cell or object and its functions.
 
         They have their current names.
@@ -360,25 +360,25 @@ class Feed:
 
         return (getattr(shown, "changed", 0), *(each.recorder.changed for each in parts_of(shown)))
 
-    def _snapshot_for(self, watcher: _Watcher) -> protocol.Snapshot:
+    def _snapshot_for(self, watcher: _Watcher) -> protocol.SnapshotMessage:
         observed = self._observed_by_id()
         watcher.pages = {target: self._page(target, observed) for target in watcher.pages}
         return self._snapshot(self._sent, self._totals, watcher.pages)
 
     def _snapshot(
         self,
-        state: protocol.State,
+        state: protocol.Rows,
         totals: protocol.Totals | None,
         pages: _Pages | None = None,
-    ) -> protocol.Snapshot:
-        return protocol.Snapshot(
+    ) -> protocol.SnapshotMessage:
+        return protocol.SnapshotMessage(
             epoch=self.epoch,
             seq=self.seq,
             nbfn=__version__,
             tensorflow=self._tensorflow,
             totals=totals,
             # Not validated again: the rows are records already.
-            state=protocol.State.model_construct(
+            state=protocol.Rows.model_construct(
                 None, **{name: dict(getattr(state, name)) for name in _TABLES}
             ),
             pages=dict(pages or {}),
@@ -427,7 +427,7 @@ class Feed:
 
     def _advance(self) -> protocol.Patch | None:
         """Applies the changes to the sent state and returns them as a patch, if any."""
-        put, removed = protocol.State(), protocol.Removed()
+        put, removed = protocol.Rows(), protocol.Removed()
         functions, cells = self._scope()
         if self._has_names:
             self._update_names()
@@ -497,7 +497,7 @@ class Feed:
             removed=removed,
         )
 
-    def _put_obsolete(self, put: protocol.State) -> None:
+    def _put_obsolete(self, put: protocol.Rows) -> None:
         """Removes rows of obsolete captures; restores those of captures that are current again."""
         before, self._obsolete = (
             self._obsolete,
@@ -509,7 +509,7 @@ class Feed:
         if current:
             put.variables.update(self._with_current_names(self._rows_of(current)))
 
-    def _put_named(self, put: protocol.State) -> None:
+    def _put_named(self, put: protocol.Rows) -> None:
         """Adds the variables that the notebook's names lead to, under these names."""
         now = self.environment.named
         if now is not self._named:
@@ -565,7 +565,7 @@ class Feed:
         """Replaces rows of captures that have a current name in the notebook."""
         return {id: self._rows_by_current_name.get(id, row) for id, row in rows.items()}
 
-    def _put_runs(self, put: protocol.State, removed: protocol.Removed) -> None:
+    def _put_runs(self, put: protocol.Rows, removed: protocol.Removed) -> None:
         """Adds the runs of cells that are new or were merged."""
         if self._runs_changed == runs.changed:
             return
@@ -592,13 +592,13 @@ class Feed:
             return None
 
     def _put_function(
-        self, function: Observed, put: protocol.State, removed: protocol.Removed
+        self, function: Observed, put: protocol.Rows, removed: protocol.Removed
     ) -> None:
         """Adds the changed rows of a function; none if they cannot be built now."""
         from nbfn.sessions.records import add_rows
 
         old = self._sent_rows.get(function.id, SentRows())
-        rows = protocol.State()
+        rows = protocol.Rows()
         try:
             now = add_rows(rows, function, old, self._limits.get("traces"), self._names)
         except Exception as error:
@@ -640,7 +640,7 @@ class Feed:
         for id in now.traces.keys() - old.traces.keys():
             self._holders.add((capture.id, capture.nbytes) for capture in now.traces[id])
 
-    def _limit(self, put: protocol.State, removed: protocol.Removed) -> None:
+    def _limit(self, put: protocol.Rows, removed: protocol.Removed) -> None:
         """Removes the oldest rows of tables that exceed their limit."""
         for name, limit in self._limits.items():
             sent, rows, removed_ids = (getattr(each, name) for each in (self._sent, put, removed))
@@ -662,14 +662,14 @@ def _tensorflow_version() -> str | None:
     return version
 
 
-def _newest(state: protocol.State) -> protocol.State:
+def _newest(state: protocol.Rows) -> protocol.Rows:
     """Returns a state with at most `SAVED_ROWS` rows per table."""
     tables = {
         name: dict(list(getattr(state, name).items())[-SAVED_ROWS:])
         for name in _TABLES
         if name != "work"  # it has ended when the notebook is opened
     }
-    return protocol.State(**tables)
+    return protocol.Rows(**tables)
 
 
 def _changed_rows(rows: dict[str, _Row], sent: dict[str, _Row]) -> dict[str, _Row]:

@@ -35,12 +35,12 @@ LAMBDA = "<lambda>"
 
 def state_of(
     functions: Iterable[Observed], most: int | None = None, names: Names = NO_NAMES
-) -> protocol.State:
+) -> protocol.Rows:
     """Returns the rows of functions with their traces, retraces and captured variables.
 
     `most` limits the traces per function to the newest; by default all are included.
     """
-    rows = protocol.State()
+    rows = protocol.Rows()
     for function in functions:
         add_rows(rows, function, SentRows(), most, names)
     return rows
@@ -63,7 +63,7 @@ def cell_record(cell: TracedCell, names: Names = NO_NAMES) -> protocol.TracedCel
         sentence=str(report),
         python=report.python_lines(),
         segments=[
-            protocol.Segment(
+            protocol.SegmentRecord(
                 function=segment.function.id,
                 first=segment.lines[0],
                 last=segment.lines[1],
@@ -122,7 +122,7 @@ def parts_of(shown: Observed | TracedCell | WatchedObject) -> Sequence[Observed]
 
 
 def add_rows(
-    rows: protocol.State,
+    rows: protocol.Rows,
     function: Observed,
     sent: SentRows,
     most: int | None = None,
@@ -198,9 +198,9 @@ def add_rows(
     return now
 
 
-def _line_times(recorder: Record) -> list[protocol.LineTime]:
+def _line_times(recorder: Record) -> list[protocol.LineTimeRecord]:
     return [
-        protocol.LineTime(
+        protocol.LineTimeRecord(
             cell=cell_of(site),
             share=round(share, 4),
             text=f"{percent(share)} · {duration(seconds)}",
@@ -242,15 +242,15 @@ def name_of(function: Observed) -> str:
     return found or f"lambda ({function.site})"
 
 
-def cell_of(site: Site) -> protocol.Cell:
+def cell_of(site: Site) -> protocol.CodePlace:
     """Returns the record of a place in the source."""
     if site.cell is not None:
-        return protocol.Cell(
+        return protocol.CodePlace(
             id=site.cell.id, execution_count=site.cell.execution_count, line=site.line
         )
     if not site.file:
-        return protocol.Cell(line=site.line)
-    return protocol.Cell(
+        return protocol.CodePlace(line=site.line)
+    return protocol.CodePlace(
         line=site.line, file=os.path.basename(site.file), path=_relative(site.file)
     )
 
@@ -268,8 +268,8 @@ def _relative(file: str) -> str | None:
         return None
 
 
-def _cause(cause: Cause) -> protocol.Cause:
-    return record_of(protocol.Cause, cause)
+def _cause(cause: Cause) -> protocol.CauseRecord:
+    return record_of(protocol.CauseRecord, cause)
 
 
 def trace_record(trace: Trace, function: str = "") -> protocol.TraceRecord:
@@ -306,5 +306,5 @@ def retrace_record(
         causes=[_cause(cause) for cause in retrace.causes],
         nearest=[ids[number] for number in retrace.nearest if number in ids],
         cell=cell_of(retrace.site),
-        remedy=None if remedy is None else record_of(protocol.Remedy, remedy),
+        remedy=None if remedy is None else record_of(protocol.RemedyRecord, remedy),
     )

@@ -128,10 +128,12 @@ def outline_bundle(outline: Outline, graph: protocol.GraphRecord | None = None) 
     return bundle
 
 
-def _kernel_snapshot() -> protocol.Snapshot:
+def _kernel_snapshot() -> protocol.SnapshotMessage:
     """Returns a snapshot that only identifies the kernel that made a result."""
     now = feed()
-    return protocol.Snapshot(epoch=now.epoch, seq=now.seq, nbfn=__version__, state=protocol.State())
+    return protocol.SnapshotMessage(
+        epoch=now.epoch, seq=now.seq, nbfn=__version__, state=protocol.Rows()
+    )
 
 
 def _saved_entry(view: protocol.SavedView) -> dict[str, Any]:

@@ -76,9 +76,9 @@ class View(_Widget):
         if source is not feed():
             feed().subscribe(self._flush)
 
-    def receive(self, message: protocol.Snapshot | protocol.Patch | protocol.Pages) -> None:
+    def receive(self, message: protocol.SnapshotMessage | protocol.Patch | protocol.Pages) -> None:
         """Takes a message of its feed."""
-        if isinstance(message, protocol.Snapshot):
+        if isinstance(message, protocol.SnapshotMessage):
             self.snapshot = message.model_dump(mode="json")
         elif isinstance(message, protocol.Pages) or not feed().has_page:
             self.send(message.model_dump(mode="json"))
@@ -89,7 +89,7 @@ class View(_Widget):
         feed().unsubscribe(self._flush)
         super().close()
 
-    def _flush(self, _: protocol.Snapshot | protocol.Patch) -> None:
+    def _flush(self, _: protocol.SnapshotMessage | protocol.Patch) -> None:
         self._source.flush()
 
     def _on_message(self, widget: Any, content: Any, buffers: Any) -> None:

@@ -99,7 +99,7 @@ def test_a_page_stays_without_a_kernel_and_without_a_script(ran: Lab, tmp_path: 
     for data in pages:
         assert data.keys() == {protocol.MIME_TYPE, "text/html", "text/plain"}
         saved = protocol.SavedView.model_validate(data[protocol.MIME_TYPE])
-        assert saved.snapshot.state == protocol.State()
+        assert saved.snapshot.state == protocol.Rows()
 
     gone = ran.open_without_kernel(document)
     expect(title(gone, 2)).to_have_text("would retrace")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from nbfn.command.record import NotebookCell, NotebookRun
 from nbfn.command.report import html_of
-from nbfn.protocol import Cell
+from nbfn.protocol import CodePlace
 from tests.harness.html import Page
 from tests.harness.rows import trace
 
@@ -44,7 +44,7 @@ def test_each_cell_of_the_notebook_says_what_it_made_and_how_long_it_took() -> N
         NotebookCell(3, "y = 2"),
     ]
     traces = [
-        trace(f"t{n}", "f").model_copy(update={"cell": Cell(execution_count=2)}) for n in "ab"
+        trace(f"t{n}", "f").model_copy(update={"cell": CodePlace(execution_count=2)}) for n in "ab"
     ]
     made.collected.state.traces.update({each.id: each for each in traces})
     html = html_of(made)

@@ -116,7 +116,7 @@ def test_the_report_is_one_file_that_leads_to_the_pages_of_causes_only(page: Pag
 def test_the_report_holds_the_session_for_its_views(page: Page) -> None:
     assert list(page.scripts) == [*OWN_SCRIPTS, None]
     traits = json.loads(page.scripts["nbfn-traits"])
-    snapshot = protocol.Snapshot.model_validate(traits["snapshot"])
+    snapshot = protocol.SnapshotMessage.model_validate(traits["snapshot"])
     assert traits["kept"]
     assert {each.name for each in snapshot.state.functions.values()} == {"predict", "body:4"}
     assert snapshot.totals is not None

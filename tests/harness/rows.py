@@ -22,7 +22,7 @@ def trace(id: str, function: str, *captures: str, time: float = 0) -> protocol.T
         function=function,
         number=1,
         signature=[],
-        cause=protocol.Cause(code="first_trace", sentence="first"),
+        cause=protocol.CauseRecord(code="first_trace", sentence="first"),
         time=time,
         hits=0,
         trace_seconds=0,

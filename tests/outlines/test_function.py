@@ -16,7 +16,7 @@ def test_a_narrow_page_has_the_signature_and_hits_of_a_trace_first() -> None:
 
 
 def names(*traces: protocol.TraceRecord, **named: str) -> list[str]:
-    rows = protocol.State(variables={id: variable(name, id) for id, name in named.items()})
+    rows = protocol.Rows(variables={id: variable(name, id) for id, name in named.items()})
     return [each.name for each in captures_of(rows, traces)]
 
 

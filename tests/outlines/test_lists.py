@@ -25,7 +25,7 @@ def test_a_cell_says_how_long_it_takes_and_what_its_functions_cost(
     cell = protocol.TracedCellRecord(
         id="c",
         name="train",
-        cell=protocol.Cell(id="a", execution_count=6),
+        cell=protocol.CodePlace(id="a", execution_count=6),
         source="",
         lines={},
         sentence="",

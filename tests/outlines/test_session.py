@@ -15,7 +15,7 @@ TOTALS = protocol.Totals(traces=1)
 
 
 def retrace(number: int, code: Any, path: str | None, **values: Any) -> protocol.RetraceRecord:
-    cause = protocol.Cause(code=code, path=path, sentence=f"why {number}")
+    cause = protocol.CauseRecord(code=code, path=path, sentence=f"why {number}")
     given: dict[str, Any] = {"function": "f", "trace_seconds": 0.2, "time": number} | values
     return protocol.RetraceRecord(
         id=f"r{number}", trace="t", number=number, causes=[cause], nearest=[], **given
@@ -23,7 +23,7 @@ def retrace(number: int, code: Any, path: str | None, **values: Any) -> protocol
 
 
 def outline(*retraces: protocol.RetraceRecord, total: int = 0) -> Outline:
-    rows = protocol.State(
+    rows = protocol.Rows(
         functions={"f": function("f", "step"), "g": function("g", "predict")},
         retraces={each.id: each for each in retraces},
     )
@@ -31,12 +31,12 @@ def outline(*retraces: protocol.RetraceRecord, total: int = 0) -> Outline:
 
 
 @pytest.mark.parametrize(
-    ("remedy", "says"), [(None, ""), (protocol.Remedy(sentence="Pad it"), "Pad it")]
+    ("remedy", "says"), [(None, ""), (protocol.RemedyRecord(sentence="Pad it"), "Pad it")]
 )
 def test_retraces_are_counted_by_function_and_cause_the_costliest_first(
-    remedy: protocol.Remedy | None, says: str
+    remedy: protocol.RemedyRecord | None, says: str
 ) -> None:
-    at = protocol.Cell(id="c", execution_count=9, line=2)
+    at = protocol.CodePlace(id="c", execution_count=9, line=2)
     found = outline(
         retrace(1, "shape", "images"),
         retrace(2, "dtype", "labels", function="g", trace_seconds=3),
@@ -67,7 +67,7 @@ def test_a_kind_of_cause_is_words(code: Any, path: str | None, says: str) -> Non
 
 
 def test_each_row_says_what_to_do_until_it_is_settled() -> None:
-    remedy = protocol.Remedy(sentence="Relax it", code="f.relax()")
+    remedy = protocol.RemedyRecord(sentence="Relax it", code="f.relax()")
     (row,) = outline(retrace(1, "shape", "x", remedy=remedy)).record().tables[0].rows
     assert getattr(row[-1], "code", None) == "f.relax()"
     (row,) = outline(retrace(1, "shape", "x", remedy=remedy, settled=True)).record().tables[0].rows
@@ -77,9 +77,9 @@ def test_each_row_says_what_to_do_until_it_is_settled() -> None:
 
 
 def test_devices_say_what_they_hold() -> None:
-    later = devices_outline(SessionState(protocol.State(), TOTALS))
+    later = devices_outline(SessionState(protocol.Rows(), TOTALS))
     assert later.lines == ["listed when the cell has ended"]
-    none = devices_outline(SessionState(protocol.State(), protocol.Totals()))
+    none = devices_outline(SessionState(protocol.Rows(), protocol.Totals()))
     assert none.lines == ["listed once a function has been traced"]
     variable = protocol.VariableRecord(
         id="v", name="w", shape=[250], dtype="float32", device="CPU:0", nbytes=1000, trainable=True
@@ -89,16 +89,16 @@ def test_devices_say_what_they_hold() -> None:
         for name in ("CPU:0", "GPU:0")
     }
     tensor = variable.model_copy(update={"id": "t", "kind": "tensor"})
-    state = protocol.State(devices=devices, variables={"v": variable, "t": tensor})
+    state = protocol.Rows(devices=devices, variables={"v": variable, "t": tensor})
     outline = devices_outline(SessionState(state, TOTALS.model_copy(update={"variables": 3})))
     assert outline.tables[0].rows == [("CPU:0", "CPU", "1", "1 kB"), ("GPU:0", "GPU", "0", "")]
     assert outline.lines == ["without 2 variables of which no row is kept"]
 
 
 def test_a_remedy_without_code_is_a_sentence_and_no_link() -> None:
-    cell = protocol.Cell(id="c", execution_count=1)
-    plain = protocol.Remedy(sentence="pass a tensor", code=None)
+    cell = protocol.CodePlace(id="c", execution_count=1)
+    plain = protocol.RemedyRecord(sentence="pass a tensor", code=None)
     assert advice(plain, cell) == "pass a tensor"
-    put = advice(protocol.Remedy(sentence="pass a tensor", code="f(x)"), cell)
+    put = advice(protocol.RemedyRecord(sentence="pass a tensor", code="f(x)"), cell)
     assert isinstance(put, protocol.Phrase)
     assert put.cell == cell

@@ -11,7 +11,7 @@ from tests.harness.rows import function, trace, variable
 
 KERNEL, BIAS, STEP = "model/block/dense/kernel", "model/block/dense/bias", "adam/step"
 
-ROWS = protocol.State(
+ROWS = protocol.Rows(
     functions={"f": function("f", "train"), "g": function("g", "predict")},
     traces={
         each.id: each
@@ -30,7 +30,7 @@ ROWS = protocol.State(
 TOTALS = protocol.Totals(variables=3, traces=3)
 
 
-def variables_outline(rows: protocol.State, totals: protocol.Totals) -> Outline:
+def variables_outline(rows: protocol.Rows, totals: protocol.Totals) -> Outline:
     return SECTIONS["variables"].draw(SessionState(rows, totals))
 
 
@@ -61,7 +61,7 @@ def test_variables_without_rows_are_counted() -> None:
     assert "and 1,000 more" in outline.text()
     tree = outline.record().tables[0]
     assert tree.total - len(tree.rows) == 1000
-    assert variables_outline(protocol.State(), protocol.Totals()).lines == [
+    assert variables_outline(protocol.Rows(), protocol.Totals()).lines == [
         "the notebook has no variables"
     ]
 
@@ -102,19 +102,19 @@ def test_a_session_counts_what_its_tables_list() -> None:
 
 def test_the_line_of_totals_is_the_same_in_text_and_on_pages_and_says_what_it_counts() -> None:
     totals = protocol.Totals(calls=1200, hits=7, traces=3, trace_seconds=2, trace_nbytes=1500)
-    page = SECTIONS["totals"].draw(SessionState(protocol.State(), totals, auto=True)).record()
+    page = SECTIONS["totals"].draw(SessionState(protocol.Rows(), totals, auto=True)).record()
     *counted, size = page.facts
     texts = [fact.text for fact in counted if isinstance(fact, protocol.Phrase)]
     assert texts == ["1,200 calls", "7 hits", "3 traces", "0 retraces", "2 s to trace"]
     assert size == protocol.Phrase(text="1.5 kB", hint="Graphs 1.5 kB, variables 0 B")
     assert "%tf_auto` is on" in str(page.lines)
-    drawn = session_outline(SessionState(protocol.State(), totals))
+    drawn = session_outline(SessionState(protocol.Rows(), totals))
     assert ", ".join(texts) in drawn.text()
     for fact in counted:
         assert isinstance(fact, protocol.Phrase)
         assert fact.hint in MEANINGS.values()
         assert f"{fact.text}: {fact.hint}" in drawn.html()
-    assert SECTIONS["totals"].draw(SessionState(protocol.State(), protocol.Totals())).facts == []
+    assert SECTIONS["totals"].draw(SessionState(protocol.Rows(), protocol.Totals())).facts == []
 
 
 def test_variables_say_all_functions_that_capture_them_though_few_traces_have_rows() -> None:
@@ -126,11 +126,11 @@ def test_variables_say_all_functions_that_capture_them_though_few_traces_have_ro
 def test_a_session_says_where_the_time_of_its_cells_went() -> None:
     def run(id: str, **values: Any) -> protocol.RunRecord:
         given: dict[str, Any] = {"time": 0, "end": 4, "seconds": 4, "longest": 4, "graph": 2}
-        return protocol.RunRecord(id=id, cell=protocol.Cell(), tracing=1, **given | values)
+        return protocol.RunRecord(id=id, cell=protocol.CodePlace(), tracing=1, **given | values)
 
     runs = {each.id: each for each in (run("a", watched=2, copies=3), run("b", running=True))}
     totals = protocol.Totals(runs=2, run_seconds=8)
-    text = session_outline(SessionState(protocol.State(runs=runs), totals)).text()
+    text = session_outline(SessionState(protocol.Rows(runs=runs), totals)).text()
     assert (
         "8 s in 2 runs of cells: 25 % tracing, 50 % running graphs, 25 % Python and everything else"
     ) in text

@@ -32,7 +32,7 @@ def feed() -> Feed:
     return Feed()
 
 
-def dumped(state: protocol.State) -> dict[str, dict[str, Any]]:
+def dumped(state: protocol.Rows) -> dict[str, dict[str, Any]]:
     """The tables of a state, also those that are the kernel's own."""
     return {name: {id: row.model_dump() for id, row in table.items()} for name, table in state}
 
@@ -45,11 +45,11 @@ class Client:
         self.pages: list[dict[str, protocol.Page | None]] = []
         feed.subscribe(self.receive)
 
-    def receive(self, patch: protocol.Snapshot | protocol.Patch | protocol.Pages) -> None:
+    def receive(self, patch: protocol.SnapshotMessage | protocol.Patch | protocol.Pages) -> None:
         if isinstance(patch, protocol.Pages):
             self.pages.append(patch.pages)
             return
-        if isinstance(patch, protocol.Snapshot):
+        if isinstance(patch, protocol.SnapshotMessage):
             self.snapshot = patch
             self.seq = patch.seq
             self.state = dumped(patch.state)
@@ -103,9 +103,9 @@ def test_a_retrace_is_sent_with_cause_and_remedy(feed) -> None:
 
 
 def test_a_client_that_has_failed_gets_everything_again_and_the_others_go_on(feed) -> None:
-    got: list[protocol.Snapshot | protocol.Patch] = []
+    got: list[protocol.SnapshotMessage | protocol.Patch] = []
 
-    def fail_once(message: protocol.Snapshot | protocol.Patch) -> None:
+    def fail_once(message: protocol.SnapshotMessage | protocol.Patch) -> None:
         got.append(message)
         if len(got) == 2:
             raise OSError("gone")
@@ -119,7 +119,7 @@ def test_a_client_that_has_failed_gets_everything_again_and_the_others_go_on(fee
     f(tf.ones([1]))
     feed.flush()
     assert len(client.patches) == 2
-    assert isinstance(got[2], protocol.Snapshot)
+    assert isinstance(got[2], protocol.SnapshotMessage)
     assert got[2].state.functions[f.id].calls == 2
     f(tf.ones([1]))
     feed.flush()

@@ -4,15 +4,15 @@ import type {
   Pages,
   Patch,
   Removed,
-  Snapshot,
-  State,
+  SnapshotMessage,
+  Rows,
   Totals
 } from '../protocol';
 import { Listeners } from './listeners';
 
 /** The tables of the state: records by id, in the order of their creation. */
 type Tables = {
-  readonly [Name in keyof State]-?: ReadonlyMap<string, Required<State>[Name][string]>;
+  readonly [Name in keyof Rows]-?: ReadonlyMap<string, Required<Rows>[Name][string]>;
 };
 
 /** A kernel's state at one moment; immutable. */
@@ -103,7 +103,7 @@ export class Store {
   }
 
   /** Applies a message of the kernel if it is the next one. */
-  receive(message: Snapshot | Patch | Pages | Mark): void {
+  receive(message: SnapshotMessage | Patch | Pages | Mark): void {
     switch (message.type) {
       case 'snapshot':
         this._take(message);
@@ -140,7 +140,7 @@ export class Store {
     }
   }
 
-  private _take(snapshot: Snapshot): void {
+  private _take(snapshot: SnapshotMessage): void {
     const old = this._state;
     if (old?.epoch === snapshot.epoch && snapshot.seq < old.seq && !this._awaiting) {
       return;
@@ -224,7 +224,7 @@ export class Store {
 
 function patchedTables(
   tables: Partial<Tables>,
-  put: State,
+  put: Rows,
   removed: Removed = {}
 ): Tables {
   return {

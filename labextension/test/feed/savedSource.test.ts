@@ -1,10 +1,10 @@
 import { describe, expect, it, vi } from 'vitest';
 import { SavedSource } from '../../src/feed/savedSource';
 import { Store } from '../../src/feed/store';
-import type { Snapshot } from '../../src/protocol';
+import type { SnapshotMessage } from '../../src/protocol';
 import { fn, outline, snapshot } from '../records';
 
-function saved(calls: number, values: Partial<Snapshot> = {}) {
+function saved(calls: number, values: Partial<SnapshotMessage> = {}) {
   const pages = { f1: outline({ summary: String(calls) }) };
   const kept = snapshot({}, { pages, ...values });
   return { view: 'function' as const, target: fn().id, snapshot: kept };

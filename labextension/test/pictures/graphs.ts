@@ -1,5 +1,5 @@
 import { act } from 'preact/test-utils';
-import type { GraphRecord, OperationTime } from '../../src/protocol';
+import type { GraphRecord, OperationTimeRecord } from '../../src/protocol';
 import { appears, one, page, words } from '../page';
 import { snapshot } from '../records';
 
@@ -17,7 +17,7 @@ export interface Step {
   value?: string;
   /** Names of those that it waits for. */
   after?: readonly string[];
-  time?: OperationTime;
+  time?: OperationTimeRecord;
 }
 
 /** Values of a record beside its parts. */

@@ -10,7 +10,7 @@ import {
   timeAxis,
   zoomed
 } from '../../src/pictures/timeline/timeAxis';
-import type { RunRecord, State } from '../../src/protocol';
+import type { RunRecord, Rows } from '../../src/protocol';
 import { REVEAL_CELL } from '../../src/views';
 import { appears, asked, one, open, page as view, words } from '../page';
 import { fn, retrace, retraced, snapshot, table, trace } from '../records';
@@ -40,7 +40,7 @@ function block(from: number, to: number): Block {
 }
 
 /** The session with the section of the timeline open, once its picture is there. */
-async function drawn(state: State): Promise<HTMLElement> {
+async function drawn(state: Rows): Promise<HTMLElement> {
   const { element } = view(snapshot(state), { view: 'session' });
   const summary = [...element.querySelectorAll('summary')].find(each =>
     words(each).startsWith('Timeline')

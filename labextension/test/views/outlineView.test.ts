@@ -1,6 +1,6 @@
 import { act } from 'preact/test-utils';
 import { describe, expect, it, vi } from 'vitest';
-import type { Page, State } from '../../src/protocol';
+import type { Page, Rows } from '../../src/protocol';
 import type { RevealCell } from '../../src/views';
 import { REVEAL_CELL } from '../../src/views';
 import { asked, button, drawn, one, open, page, press, section, words } from '../page';
@@ -9,7 +9,7 @@ import { fn, outline, snapshot, table, tracedCell, work } from '../records';
 const [RETRACES, LINES] = ['retraces', 'lines'];
 const CHOICE = { view: 'function', target: 'f1' } as const;
 
-function shown(values: Partial<Page> = {}, state: State = {}) {
+function shown(values: Partial<Page> = {}, state: Rows = {}) {
   const pages = { f1: outline(values) };
   return page(snapshot({ functions: table(fn()), ...state }, { pages }), CHOICE);
 }

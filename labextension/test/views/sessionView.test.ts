@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { Store } from '../../src/feed/store';
-import type { Cause, State } from '../../src/protocol';
+import type { CauseRecord, Rows } from '../../src/protocol';
 import { MEANINGS } from '../../src/protocol';
 import { mount } from '../../src/views';
 import {
@@ -28,7 +28,7 @@ import {
 
 const [RETRACES, TOTALS, VARIABLES] = ['retraces', 'totals', 'variables'];
 
-function shown(state: State) {
+function shown(state: Rows) {
   return sessionPage(state, { pages: { f1: outline() } });
 }
 
@@ -67,7 +67,7 @@ describe('SessionView', () => {
       functions: table(fn({ id: 'f2', name: evil, title: evil })),
       retraces: table(
         retrace({
-          causes: [cause as Cause],
+          causes: [cause as CauseRecord],
           remedy: { sentence: evil, code: evil },
           cell: { id: evil, file: evil }
         })

@@ -10,7 +10,7 @@ from nbfn.sessions.timeline.runs import TimelineRun
 _DIGITS = 6
 """Digits after the decimal point: microseconds, which keeps rows short."""
 
-_Record = TypeVar("_Record", bound=protocol.Record)
+_Record = TypeVar("_Record", bound=protocol.ProtocolRecord)
 
 
 def record_of(kind: type[_Record], source: Any, **given: Any) -> _Record:
@@ -21,7 +21,7 @@ def record_of(kind: type[_Record], source: Any, **given: Any) -> _Record:
 
 def run_record(run: TimelineRun) -> protocol.RunRecord:
     """Returns the row of a run."""
-    cell = protocol.Cell(id=run.cell.id, execution_count=run.cell.execution_count)
+    cell = protocol.CodePlace(id=run.cell.id, execution_count=run.cell.execution_count)
     row = record_of(protocol.RunRecord, run, cell=cell)
     seconds = {name: round(value, _DIGITS) for name, value in row if isinstance(value, float)}
     return row.model_copy(update=seconds)

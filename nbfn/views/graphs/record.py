@@ -93,7 +93,7 @@ def graph_record(
         before=before or None,
         times=None
         if times is None
-        else protocol.GraphTimes(
+        else protocol.GraphTimesRecord(
             seconds=round(times.seconds, _DIGITS), others=round(times.other_seconds, _DIGITS)
         ),
         values={
@@ -183,12 +183,12 @@ def _before(
 
 def _times(
     body: str, number_of: Mapping[str, int], times: GraphTimes
-) -> Iterator[tuple[int, protocol.OperationTime]]:
+) -> Iterator[tuple[int, protocol.OperationTimeRecord]]:
     for (part, name), time in times.times.items():
         if part == body and name in number_of:
             yield (
                 number_of[name],
-                protocol.OperationTime(
+                protocol.OperationTimeRecord(
                     seconds=round(time.seconds, _DIGITS),
                     within=round(time.within, _DIGITS) or None,
                     executions=time.executions,

@@ -75,7 +75,7 @@ def _rows(diagram: protocol.Diagram) -> list[tuple[Words, str, str]]:
 
 
 def _at(cell: Cell) -> Words:
-    return place(protocol.Cell(id=cell.id, execution_count=cell.execution_count))
+    return place(protocol.CodePlace(id=cell.id, execution_count=cell.execution_count))
 
 
 def _diagram(found: Dependencies) -> protocol.Diagram:
@@ -142,7 +142,7 @@ def _cell_node(each: CellReads) -> protocol.DiagramNode:
         label=name_of(each.cell),
         lines=lines,
         marked=bool(each.outdated),
-        cell=protocol.Cell(id=each.cell.id, execution_count=each.cell.execution_count),
+        cell=protocol.CodePlace(id=each.cell.id, execution_count=each.cell.execution_count),
     )
 
 
@@ -156,7 +156,7 @@ def _function_node(function: FunctionReads) -> protocol.DiagramNode:
         marked=function.is_stale,
         cell=None
         if cell is None
-        else protocol.Cell(id=cell.id, execution_count=cell.execution_count),
+        else protocol.CodePlace(id=cell.id, execution_count=cell.execution_count),
     )
 
 

@@ -262,6 +262,7 @@ def test_autoreload_replaces_the_code_of_a_bound_module(
 def test_restore_brings_values_and_draws_back(net: Any) -> None:
     net(X)
     before = net.snapshot()
+    assert isinstance(before, nn.Snapshot)
     first = net(X)
     variables = {name: id(v) for name, v in net.named_variables().items()}
     net["out/bias"].assign(tf.ones([2]))

@@ -71,7 +71,7 @@ def test_a_line_is_that_of_the_cell_that_its_file_stands_for(made, monkeypatch) 
     record = record_of(made)
     whole = record.parts[0]
     place = whole.places[whole.names.index("block/mul")]
-    assert record.places[place] == protocol.Cell(id="cell-1", execution_count=7, line=2)
+    assert record.places[place] == protocol.CodePlace(id="cell-1", execution_count=7, line=2)
     assert whole.places[whole.names.index("x")] is None
 
 

@@ -1,4 +1,4 @@
-import type { Cause, Cell, RunRecord } from '../../protocol';
+import type { CauseRecord, CodePlace, RunRecord } from '../../protocol';
 import type { FunctionRecord, RetraceRecord, TraceRecord } from '../../protocol';
 import { addTo } from '../../feed/lookup';
 import { cellText } from '../../views/parts/cellReference';
@@ -33,7 +33,7 @@ export interface Block extends Span {
   readonly name: string;
   /** Further facts about it. */
   readonly text: string;
-  readonly cell: Cell | null;
+  readonly cell: CodePlace | null;
 }
 
 /** Blocks of one sort, one below the other by time. */
@@ -174,7 +174,7 @@ function traceBlocks({
 function traceBlock(
   row: TraceRecord | RetraceRecord,
   number: number | undefined,
-  cause: Cause | undefined,
+  cause: CauseRecord | undefined,
   code?: CauseCode
 ): Block {
   const { cell = null, time, trace_seconds } = row;
@@ -194,6 +194,6 @@ function traceBlock(
   };
 }
 
-function changeOf({ path, old, new: now, sentence }: Cause): string {
+function changeOf({ path, old, new: now, sentence }: CauseRecord): string {
   return path && old && now ? `${path}: ${old} → ${now}` : sentence.replaceAll('`', '');
 }

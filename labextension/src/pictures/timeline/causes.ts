@@ -1,8 +1,8 @@
 import { trans } from '../../words';
-import type { Cause } from '../../protocol';
+import type { CauseRecord } from '../../protocol';
 
 /** Why a trace was made. */
-export type CauseCode = Cause['code'];
+export type CauseCode = CauseRecord['code'];
 
 /** The subject of a cause, which determines its colour. */
 export type CauseGroup = 'tensor' | 'python' | 'code' | 'other';

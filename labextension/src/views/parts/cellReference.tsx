@@ -1,12 +1,12 @@
 import type { VNode } from 'preact';
 import { useContext } from 'preact/hooks';
-import type { Cell } from '../../protocol';
+import type { CodePlace } from '../../protocol';
 import { trans } from '../../words';
 import { revealCell } from './actions';
 import { SurroundingsContext } from './presence';
 
 /** A place in user code as text, such as "In [5], line 3" or "train.py, line 7". */
-export function cellText(cell: Cell): string {
+export function cellText(cell: CodePlace): string {
   const parts: string[] = [];
   if (cell.execution_count != null) {
     parts.push(`In [${cell.execution_count}]`);
@@ -22,7 +22,7 @@ export function cellText(cell: Cell): string {
 }
 
 /** Requests the host to show a place in user code; returns whether it did. */
-export function revealPlace(from: Element, cell: Cell): boolean {
+export function revealPlace(from: Element, cell: CodePlace): boolean {
   const { id: cellId, path, line } = cell;
   const place = cellId ? { cellId } : path ? { path } : null;
   return place !== null && revealCell(from, line ? { ...place, line } : place);
@@ -30,7 +30,7 @@ export function revealPlace(from: Element, cell: Cell): boolean {
 
 /** Properties of a reference to a place. */
 interface PlaceProps {
-  cell: Cell | null | undefined;
+  cell: CodePlace | null | undefined;
   /** The text for it, if the kernel has sent one. */
   text?: string;
 }

@@ -1,6 +1,6 @@
 import type { VNode } from 'preact';
 import { useContext, useState } from 'preact/hooks';
-import type { Remedy } from '../../protocol';
+import type { RemedyRecord } from '../../protocol';
 import { trans } from '../../words';
 import { insertCell } from './actions';
 import { Icon } from './icons';
@@ -9,7 +9,7 @@ import { Sentence } from './texts';
 
 /** Properties of a remedy. */
 interface RemedyButtonProps {
-  remedy: Remedy;
+  remedy: RemedyRecord;
   /** Id of the cell that needs the remedy, where known. */
   cellId?: string | null | undefined;
 }

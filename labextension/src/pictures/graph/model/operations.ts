@@ -1,4 +1,4 @@
-import type { Cell, GraphRecord, OperationTime } from '../../../protocol';
+import type { CodePlace, GraphRecord, OperationTimeRecord } from '../../../protocol';
 
 const VALUE = 'value: ';
 
@@ -34,7 +34,7 @@ export interface Operation {
   /** Its control inputs. */
   controls: readonly number[];
   /** Its time in the measured call; null if it did not run. */
-  time: OperationTime | null;
+  time: OperationTimeRecord | null;
   /** Whether this graph has it; false if only the other of two graphs has it. */
   isHere: boolean;
   role: Role;
@@ -82,7 +82,7 @@ export class Operations {
   }
 
   /** The user's line that made an operation. */
-  place({ place }: Operation): Cell | null {
+  place({ place }: Operation): CodePlace | null {
     return place === null ? null : (this.record.places[place] ?? null);
   }
 
