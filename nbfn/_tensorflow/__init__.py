@@ -104,9 +104,9 @@ from nbfn._tensorflow.running.hidden_settings import (
     restore_eager_random_state,
     settings_of,
 )
-from nbfn._tensorflow.running.loops import Counter, enclosing_graphs, register_loop
 from nbfn._tensorflow.running.profiling import Executed, ProfilerBusyError, run_profiled
-from nbfn._tensorflow.running.runs import run_collecting
+from nbfn._tensorflow.running.python_loops import Counter, enclosing_graphs, register_loop
+from nbfn._tensorflow.running.run_metadata import run_collecting
 from nbfn._tensorflow.running.sampling import (
     compiles_with_xla,
     is_call,
@@ -150,7 +150,7 @@ from nbfn._tensorflow.tracing.foreign_functions import (
     tracing_function,
     watch_cache,
 )
-from nbfn._tensorflow.tracing.operations import (
+from nbfn._tensorflow.tracing.operation_callbacks import (
     CAN_LISTEN,
     Differentiated,
     Listener,

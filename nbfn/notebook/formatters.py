@@ -22,7 +22,7 @@ _SHOWN = (
     ("nbfn.sessions.load", "LoadedSession"),
     ("nbfn.sessions.export.export", "Export"),
     ("nbfn.functions.calls.placement", "Placement"),
-    ("nbfn.functions.calls.times", "Times"),
+    ("nbfn.functions.calls.profiling", "Times"),
     ("nbfn.functions.checking.check", "Check"),
     ("nbfn.functions.inside.failure", "Failure"),
     ("nbfn.functions.inside.numerics", "Numerics"),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from nbfn import protocol
 from nbfn.code import is_library
-from nbfn.sessions.timeline.records import record_of
+from nbfn.sessions.timeline.run_records import record_of
 from nbfn.sessions.timeline.runs import Seen
 from nbfn.text import duration
 from nbfn.underway.work import Extent, Work, under_way

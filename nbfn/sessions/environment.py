@@ -24,13 +24,13 @@ from nbfn.functions.watching.watched_object import is_model as is_keras_model
 from nbfn.outlines.lists import model_note
 from nbfn.outlines.session import VARIABLES
 from nbfn.sessions.contents.model import is_model, model_of
+from nbfn.sessions.contents.model_tree import model_outline
 from nbfn.sessions.contents.objects import is_object, objects_below
-from nbfn.sessions.contents.reach import obsolete_captures
+from nbfn.sessions.contents.obsolete import obsolete_captures
 from nbfn.sessions.contents.statistics import quick_statistics, statistics_outline
-from nbfn.sessions.contents.tree import model_outline
 from nbfn.sessions.feed import LIMITS, VALUES, Environment, Tree, everything, feed
 from nbfn.sessions.records import functions_of, name_of
-from nbfn.sessions.timeline.records import record_of
+from nbfn.sessions.timeline.run_records import record_of
 from nbfn.text import count
 
 PATIENCE = 50

@@ -27,7 +27,7 @@ from nbfn.outlines.cell import outline_of
 from nbfn.outlines.function import watched_outline
 from nbfn.outlines.session import SECTIONS, VARIABLES, SessionState
 from nbfn.sessions.sent_rows import HolderCounts, SentRows, totals_of
-from nbfn.sessions.timeline.records import run_record
+from nbfn.sessions.timeline.run_records import run_record
 from nbfn.sessions.timeline.runs import TimelineRun, merged, runs
 
 if TYPE_CHECKING:

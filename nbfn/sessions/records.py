@@ -17,7 +17,7 @@ from nbfn.functions.segments.segment import Segment
 from nbfn.functions.watching.watched_object import WatchedObject
 from nbfn.outlines.lists import cell_row, function_row
 from nbfn.sessions.sent_rows import SentRows
-from nbfn.sessions.timeline.records import record_of
+from nbfn.sessions.timeline.run_records import record_of
 from nbfn.site import Site
 from nbfn.text import duration, percent
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from nbfn import _tensorflow
-from nbfn.state.bytecode.parts import Part
+from nbfn.state.bytecode.read_parts import Part
 from nbfn.state.columns import Check, IdentityCheck, column
 from nbfn.state.values.fingerprints import content_of, is_a, is_content, is_immutable
 from nbfn.state.values.introspection import Fetch, part_fetched, reference_to

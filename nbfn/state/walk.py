@@ -37,7 +37,7 @@ from nbfn.serial import serial
 from nbfn.state.bytecode import special_methods
 from nbfn.state.bytecode.dynamic_attributes import ANY
 from nbfn.state.bytecode.graph_time import NOTHING, GraphTime
-from nbfn.state.bytecode.parts import Part
+from nbfn.state.bytecode.read_parts import Part
 from nbfn.state.bytecode.reads import Named, reads
 from nbfn.state.container_checks import container_check
 from nbfn.state.state import OF_CLASS, Source, State

@@ -13,8 +13,8 @@ from nbfn import protocol
 from nbfn._version import __version__
 from nbfn.functions import Trace, TracedFunction
 from nbfn.functions.calls.placement import Run
+from nbfn.functions.calls.profiling import Times
 from nbfn.functions.calls.record import Observed
-from nbfn.functions.calls.times import Times
 from nbfn.functions.graphs.operations import graph_of
 from nbfn.functions.retraces.diff import TraceDiff
 from nbfn.functions.segments.cell import TracedCell
@@ -26,7 +26,7 @@ from nbfn.modules.lifecycle.fields import is_module
 from nbfn.outlines.outline import Outline
 from nbfn.outlines.session import session_outline
 from nbfn.sessions.contents.model import Model, model_of
-from nbfn.sessions.contents.tree import model_outline
+from nbfn.sessions.contents.model_tree import model_outline
 from nbfn.sessions.export.export import Export
 from nbfn.sessions.feed import feed
 from nbfn.sessions.load import LoadedSession

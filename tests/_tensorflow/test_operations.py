@@ -8,7 +8,7 @@ import tensorflow as tf
 
 import nbfn
 from nbfn._tensorflow import ScopedFunction
-from nbfn._tensorflow.tracing.operations import _functions
+from nbfn._tensorflow.tracing.operation_callbacks import _functions
 
 
 def test_functions_are_found_without_a_call_for_each_object() -> None:

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
+from nbfn.functions.segments.analysis import analyse_cell
 from nbfn.functions.segments.body import Surroundings
 from nbfn.functions.segments.cell import TracedCell
-from nbfn.functions.segments.text import analyse_cell
 from tests.functions.segments import corpus
 from tests.functions.segments.corpus.story import Story
 

@@ -9,7 +9,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from nbfn.functions.retraces import definitions
-from nbfn.functions.segments.times import SegmentTimes
+from nbfn.functions.segments.speed import SegmentTimes
 from tests.harness.shells import bare_shell
 
 

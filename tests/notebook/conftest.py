@@ -11,7 +11,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
-from nbfn.functions.segments.times import SegmentTimes
+from nbfn.functions.segments.speed import SegmentTimes
 from tests.harness.shells import bare_shell
 from tests.programs.environments import HERE, OTHERS, Environment
 

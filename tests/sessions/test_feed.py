@@ -17,10 +17,10 @@ import tensorflow as tf
 
 import nbfn
 from nbfn import protocol
+from nbfn.functions.segments.analysis import analyse_cell
 from nbfn.functions.segments.body import Surroundings
 from nbfn.functions.segments.cell import TracedCell
 from nbfn.functions.segments.report import Report
-from nbfn.functions.segments.text import analyse_cell
 from nbfn.outlines.session import SECTIONS
 from nbfn.sessions.feed import Feed
 from tests.harness.messages import warns

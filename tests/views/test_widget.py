@@ -15,7 +15,7 @@ from nbfn.functions.graphs.operations import graph_of
 from nbfn.outlines.outline import Outline
 from nbfn.sessions.feed import feed
 from nbfn.views import widget as widgets
-from nbfn.views.graphs.record import graph_record
+from nbfn.views.graphs.graph_record import graph_record
 from nbfn.views.widget import View, graph_widget, live_widget
 
 

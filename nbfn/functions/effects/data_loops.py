@@ -15,8 +15,8 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn.code import closure, is_user_module
-from nbfn.functions.effects.source import source_of
-from nbfn.functions.effects.values import is_library_class
+from nbfn.functions.effects.abstract_values import is_library_class
+from nbfn.functions.effects.syntax_trees import source_of
 from nbfn.state.values.fingerprints import is_a
 
 _ENDING = ("itertools",)

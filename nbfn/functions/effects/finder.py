@@ -26,9 +26,7 @@ import tensorflow as tf
 from nbfn import _tensorflow
 from nbfn.code import closure, is_user_module, names_in_code, plain_function
 from nbfn.functions.effects import rules
-from nbfn.functions.effects.rules import Reason
-from nbfn.functions.effects.source import parameters, source_of
-from nbfn.functions.effects.values import (
+from nbfn.functions.effects.abstract_values import (
     FRESH,
     FUNCTION,
     LIBRARIES,
@@ -44,6 +42,8 @@ from nbfn.functions.effects.values import (
     package,
     value_of,
 )
+from nbfn.functions.effects.rules import Reason
+from nbfn.functions.effects.syntax_trees import parameters, source_of
 
 Keywords = Mapping[str | None, AbstractValue]
 """The values of a call's keyword arguments; the key None means that there may be more of them."""

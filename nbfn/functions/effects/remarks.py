@@ -9,9 +9,9 @@ from types import FunctionType
 from typing import Any
 
 from nbfn.code import is_user_module, plain_function
+from nbfn.functions.effects.abstract_values import value_of
 from nbfn.functions.effects.finder import Effect, Finder
 from nbfn.functions.effects.rules import LOOPS_OVER_DATA
-from nbfn.functions.effects.values import value_of
 from nbfn.state.helpers import with_helpers
 
 MAX_LINES = 6

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from nbfn.code import is_user_module
-from nbfn.functions.effects.values import (
+from nbfn.functions.effects.abstract_values import (
     LIBRARIES,
     is_library_class,
     is_tensor,

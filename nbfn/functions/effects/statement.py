@@ -10,9 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbfn.functions.effects.finder import Finder, StatementWalk
-from nbfn.functions.effects.monitor import TraceMonitor
-from nbfn.functions.effects.values import (
+from nbfn.functions.effects.abstract_values import (
     TENSOR,
     AbstractValue,
     CodeScope,
@@ -21,6 +19,8 @@ from nbfn.functions.effects.values import (
     names_in,
     package,
 )
+from nbfn.functions.effects.finder import Finder, StatementWalk
+from nbfn.functions.effects.trace_monitor import TraceMonitor
 
 NO_TENSOR = "uses no tensor"
 

@@ -7,13 +7,13 @@ import weakref
 from typing import Any
 
 from nbfn.functions.calls.record import GroupView, clock
-from nbfn.functions.segments import times
+from nbfn.functions.segments import speed
+from nbfn.functions.segments.analysis import AnalysedCell
 from nbfn.functions.segments.body import Surroundings
+from nbfn.functions.segments.cell_run import CellRun
 from nbfn.functions.segments.plan import Plan
 from nbfn.functions.segments.report import Report, report
-from nbfn.functions.segments.run import CellRun
 from nbfn.functions.segments.segment import Segment
-from nbfn.functions.segments.text import AnalysedCell
 from nbfn.functions.traced.traced_function import TracedFunction
 from nbfn.site import Cell
 
@@ -67,13 +67,13 @@ class TracedCell(GroupView):
         __tracebackhide__ = True
         self.runs += 1
         self.plan.begin()
-        started = times.clock()
+        started = speed.clock()
         run = CellRun(self.plan)
         try:
             exec(self.plan.cell.bound_to(run, self.plan.file), self.plan.surroundings.namespace)
         finally:
             result = run.close()
-            now = times.clock() - started
+            now = speed.clock() - started
             self.seconds = now, now + self.plan.saved
             self.changed = next(clock)
         return result

@@ -17,8 +17,8 @@ import numpy as np
 import tensorflow as tf
 
 from nbfn import _tensorflow
-from nbfn.functions.effects.values import is_tensor, is_variable
-from nbfn.functions.segments.text import RESULT
+from nbfn.functions.effects.abstract_values import is_tensor, is_variable
+from nbfn.functions.segments.analysis import RESULT
 from nbfn.text import with_article
 
 _CONSTANTS = (

@@ -17,10 +17,10 @@ import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.code import copy_of_tree
+from nbfn.functions.segments.analysis import Statement
 from nbfn.functions.segments.body import Surroundings
 from nbfn.functions.segments.numbers import is_used_with_tensors
 from nbfn.functions.segments.segment import Segment
-from nbfn.functions.segments.text import Statement
 
 _ITEM, _LOOP, _ITERATION = "nbfn·item", "nbfn·loop", "nbfn·turn"
 _BODY, _TEST = "nbfn·body", "nbfn·test"

@@ -16,7 +16,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbfn.functions.effects.values import is_tensor, package
+from nbfn.functions.effects.abstract_values import is_tensor, package
 
 # In the order in which they are tried; the first is the one of `tf.constant(number)`.
 _DTYPES = {float: (tf.float32, tf.float64), int: (tf.int32, tf.float32, tf.float64)}

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from nbfn.functions.segments.analysis import RESULT, AnalysedCell, Statement
 from nbfn.functions.segments.body import Surroundings
 from nbfn.functions.segments.loops import Loop, may_be_loop
 from nbfn.functions.segments.segment import SLOWER, Segment
-from nbfn.functions.segments.text import RESULT, AnalysedCell, Statement
 from nbfn.functions.traces.cause import Cause
 
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nbfn.functions.effects.statement import NO_TENSOR
+from nbfn.functions.segments.analysis import PLAIN, Statement
 from nbfn.functions.segments.plan import Plan
 from nbfn.functions.segments.segment import Segment
-from nbfn.functions.segments.text import PLAIN, Statement
 from nbfn.text import join
 
 GRAPH = "graph"

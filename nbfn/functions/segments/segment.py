@@ -19,9 +19,10 @@ import numpy as np
 from nbfn import _tensorflow
 from nbfn.errors import NbfnError, NbfnWarning
 from nbfn.functions.checking.check import Check
-from nbfn.functions.effects.monitor import StoppedTraceError, TraceMonitor
+from nbfn.functions.effects.abstract_values import is_tensor, is_variable
 from nbfn.functions.effects.statement import monitor_of
-from nbfn.functions.effects.values import is_tensor, is_variable
+from nbfn.functions.effects.trace_monitor import StoppedTraceError, TraceMonitor
+from nbfn.functions.segments.analysis import RESULT, Statement, names_of
 from nbfn.functions.segments.body import Surroundings, function_of
 from nbfn.functions.segments.contract import (
     RESULT_NAME,
@@ -32,8 +33,7 @@ from nbfn.functions.segments.contract import (
     check_values,
 )
 from nbfn.functions.segments.numbers import Numbers
-from nbfn.functions.segments.text import RESULT, Statement, names_of
-from nbfn.functions.segments.times import SegmentTimes
+from nbfn.functions.segments.speed import SegmentTimes
 from nbfn.functions.traced.function import function
 from nbfn.functions.traced.traced_function import TracedFunction
 from nbfn.functions.traces.cause import Cause

@@ -19,7 +19,7 @@ from nbfn.functions.inside.instrument import instrument_here
 from nbfn.functions.recording.registry import register
 from nbfn.functions.traced.traced_function import TracedFunction
 from nbfn.functions.watching.data_functions import warn_of_data_function
-from nbfn.functions.watching.origin import origin_of
+from nbfn.functions.watching.function_origin import origin_of
 from nbfn.functions.watching.watched_function import WatchedFunction
 from nbfn.functions.watching.watched_object import WatchedObject, is_model, tf_functions
 from nbfn.state.values.introspection import Fetch

@@ -15,7 +15,7 @@ from nbfn.functions.inside.numerics import Numerics, numerics
 from nbfn.functions.recording.explanation import Explanation
 from nbfn.functions.recording.registry import unregister
 from nbfn.functions.traced.function import function
-from nbfn.functions.watching.origin import origin_of
+from nbfn.functions.watching.function_origin import origin_of
 from nbfn.text import count
 
 _OF_MODELS = ("train_function", "test_function", "predict_function")

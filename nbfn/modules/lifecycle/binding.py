@@ -15,7 +15,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn.modules.errors import AutoNameError, PostInitError
-from nbfn.modules.lifecycle import context
+from nbfn.modules.lifecycle import method_stack
 from nbfn.modules.lifecycle.fields import (
     holds_modules,
     init_fields,
@@ -173,7 +173,7 @@ def claim(parent: Any, name: str, module: Any, auto: bool = False) -> None:
         another type or configuration.
     """
     internal = parent._internal
-    table = context.table_of(parent)
+    table = method_stack.table_of(parent)
     names = table.names if table is not None and table.kind == "compact" else internal.names
     if internal.names.taken(name, None) or names.taken(name, None):
         raise name_in_use(parent, name, None, internal.names, names)

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from nbfn._tensorflow import call_as_here
-from nbfn.modules.lifecycle import context
+from nbfn.modules.lifecycle import method_stack
 from nbfn.modules.variables.tree import leaves
 
 Interceptor = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any], "Intercepted"], Any]
@@ -47,7 +47,7 @@ def intercept_methods(interceptor: Interceptor) -> Iterator[None]:
 
     Implements: Flax Linen, ``nn.intercept_methods``.
     """
-    stack = context.here.interceptors
+    stack = method_stack.here.interceptors
     stack.append(interceptor)
     try:
         yield
@@ -63,7 +63,7 @@ def around(module: Any, fn: Callable[..., Any], name: str) -> Callable[..., Any]
 
     intercepted = Intercepted(module, name, original)
     chain: Callable[..., Any] = original
-    for interceptor in reversed(context.here.interceptors):
+    for interceptor in reversed(method_stack.here.interceptors):
         chain = _step(interceptor, chain, intercepted)
 
     def call(_: Any, *args: Any, **kwargs: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn._tensorflow import call_as_here
-from nbfn.modules.lifecycle import context
+from nbfn.modules.lifecycle import method_stack
 from nbfn.modules.variables.scope import Scope
 from nbfn.modules.variables.tree import leaves
 from nbfn.text import tensor_type
@@ -32,7 +32,7 @@ def begin(scope: Scope, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         store.called[scope.path] = shapes
     except Exception:  # arguments may be anything, and recording must not break a call
         return
-    context.here.noting = store.shapes
+    method_stack.here.noting = store.shapes
 
 
 def recording(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -48,7 +48,7 @@ def recording(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 def note(module: Any, args: Any, kwargs: Any, output: Any) -> None:
     """Records the types of a module's inputs and outputs."""
-    noting, scope = context.here.noting, module._internal.scope
+    noting, scope = method_stack.here.noting, module._internal.scope
     if noting is not None and scope is not None:
         with contextlib.suppress(Exception):  # recording must not break a call
             noting[scope.path] = (types_text([list(args), kwargs]), types_text(output))

@@ -16,7 +16,7 @@ import tensorflow as tf
 from nbfn._tensorflow import call_as_here
 from nbfn.code import wraps
 from nbfn.modules.errors import PropertyError, UnboundModuleError
-from nbfn.modules.lifecycle import context
+from nbfn.modules.lifecycle import method_stack
 from nbfn.modules.lifecycle.interception import around
 from nbfn.modules.lifecycle.last_call import begin, recording
 from nbfn.modules.lifecycle.setup import prepare
@@ -91,7 +91,7 @@ def wrap(
 
 # The function to call instead of the method, the open name scope, whether a table was opened, and
 # the table that was open before.
-Entered = tuple[Callable[..., Any], Any, bool, "context.Declarations | None"]
+Entered = tuple[Callable[..., Any], Any, bool, "method_stack.Declarations | None"]
 
 
 def enter(
@@ -108,7 +108,7 @@ def enter(
     Raises:
       UnboundModuleError: a compact method of an unbound module.
     """
-    here, internal = context.here, module._internal
+    here, internal = method_stack.here, module._internal
     scope, scope_name = internal.scope, None
     wanted = None
     if scope is not None:
@@ -133,7 +133,7 @@ def enter(
         tables, key = here.tables, id(module)
         previous = tables.get(key)
         if previous is None or previous.kind != "compact":
-            tables[key] = context.Declarations("compact")
+            tables[key] = method_stack.Declarations("compact")
             opened = True
     here.modules.append(module)
     if here.interceptors or wanted is not None:
@@ -145,7 +145,7 @@ def enter(
 
 def leave(module: Any, call: Entered) -> None:
     """Undoes ``enter`` after a method has run or failed."""
-    here = context.here
+    here = method_stack.here
     _, scope_name, opened, previous = call
     if opened:
         if previous is None:
@@ -174,10 +174,10 @@ def wrap_setup(fn: Callable[..., Any], kind: str) -> Callable[..., Any]:
 
     @wraps(fn)
     def method(self: Any) -> None:
-        table = context.table_of(self)
+        table = method_stack.table_of(self)
         if table is not None and table.kind == kind:
             run = method.__wrapped__
-            run = around(self, run, kind) if context.here.interceptors else run
+            run = around(self, run, kind) if method_stack.here.interceptors else run
             call_as_here(run, (self,), {})
         elif self._internal.scope is not None:
             prepare(self)

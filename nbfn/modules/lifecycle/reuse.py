@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 from nbfn.code import PLAIN
-from nbfn.modules.lifecycle import context
+from nbfn.modules.lifecycle import method_stack
 
 
 def may_be_reused(kwargs: dict[str, Any]) -> bool:
     """Returns whether a module under construction belongs to a compact method of a bound one."""
-    parent = context.current_module()
+    parent = method_stack.current_module()
     if parent is None or "parent" in kwargs:
         return False
     scope = parent._internal.scope
@@ -26,7 +26,7 @@ def known_child(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
     The module that is constructed `may_be_reused`.
     """
-    here = context.here
+    here = method_stack.here
     parent = here.modules[-1]
     table, internal = here.tables.get(id(parent)), parent._internal
     if table is None or table.kind != "compact":

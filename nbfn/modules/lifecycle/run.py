@@ -13,7 +13,7 @@ from typing import Any
 
 from nbfn._tensorflow import call_as_here
 from nbfn.modules.errors import InstanceError, MethodError, UnknownAttributeError
-from nbfn.modules.lifecycle import context
+from nbfn.modules.lifecycle import method_stack
 from nbfn.modules.lifecycle.binding import attach, check_built, clone, unbound
 from nbfn.modules.lifecycle.fields import is_module
 from nbfn.modules.lifecycle.interception import wanted_outputs
@@ -63,18 +63,18 @@ class Application:
         store = TensorStore(check_variables(variables), streams, writable, initializing)
         store.wanted = wanted
         self.store = store
-        with context.entered(None):
+        with method_stack.entered(None):
             self.module = clone(unbound(module))
             attach(self.module, Scope(store))
             self.function = method_of(self.module, method)
 
     def __enter__(self) -> None:
         """Prevents modules made inside from having a parent outside."""
-        context.here.modules.append(None)
+        method_stack.here.modules.append(None)
 
     def __exit__(self, *error: object) -> None:
         """Closes the store: the clone cannot be used any more."""
-        context.here.modules.pop()
+        method_stack.here.modules.pop()
         self.store.closed = True
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn.modules.errors import SetupReadError
-from nbfn.modules.lifecycle import context
+from nbfn.modules.lifecycle import method_stack
 from nbfn.modules.lifecycle.binding import clone
 from nbfn.modules.variables.tree import leaves
 
@@ -132,9 +132,9 @@ def _keeps_graph_tensors(module: Any) -> bool:
 
 
 def _run_hook(module: Any, kind: str) -> None:
-    previous = context.swap_table(module, context.Declarations(kind))
+    previous = method_stack.swap_table(module, method_stack.Declarations(kind))
     try:
-        with context.entered(module):
+        with method_stack.entered(module):
             getattr(module, kind)()
     finally:
-        context.swap_table(module, previous)
+        method_stack.swap_table(module, previous)

@@ -23,7 +23,7 @@ from typing import Any
 
 from nbfn._tensorflow import Conversion
 from nbfn.modules.errors import TransformError, show_path
-from nbfn.modules.lifecycle import context
+from nbfn.modules.lifecycle import method_stack
 from nbfn.modules.lifecycle.binding import attach
 from nbfn.modules.lifecycle.fields import (
     field_values,
@@ -79,7 +79,7 @@ class Lift:
         for scope in scopes:
             self.store.check_open(scope.path)
         # Every run of the function starts with the names that are now taken.
-        tables = {id(m): context.table_of(m) for m in found if is_module(m)}
+        tables = {id(m): method_stack.table_of(m) for m in found if is_module(m)}
         self._numbering = {
             i: (table, table.names.for_a_run())
             for i, table in tables.items()
@@ -259,14 +259,14 @@ class Lift:
         copies = dict(zip(map(id, values), mapped, strict=True))
         continued = [(i, t, names) for i, (t, names) in self._numbering.items() if i in copies]
         for i, _, names in continued:
-            opened = context.Declarations("compact")
+            opened = method_stack.Declarations("compact")
             opened.names = names.copy()
-            context.swap_table(copies[i], opened)
+            method_stack.swap_table(copies[i], opened)
         try:
             yield id(values[0]) in self._numbering
         finally:
             for i, table, _ in continued:
-                closed = context.swap_table(copies[i], None)
+                closed = method_stack.swap_table(copies[i], None)
                 if closed is not None:
                     table.names.add(closed.names)
 
@@ -294,7 +294,7 @@ def _copy(thing: Any, inner: Inner, copied: Callable[[Any], Any]) -> Any:
         name: map_places(copied, values[name] if holds_modules(value) else value)
         for name, value in init_fields(thing).items()
     }
-    with context.entered(None):
+    with method_stack.entered(None):
         copy = cls(**fields, parent=None, name=thing.__dict__["name"])
     attach(copy, Scope(inner, thing._internal.scope.path))
     return copy

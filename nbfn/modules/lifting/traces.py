@@ -23,7 +23,7 @@ from nbfn._tensorflow import (
     tf_function,
 )
 from nbfn.code import is_user_module
-from nbfn.modules.lifecycle import context
+from nbfn.modules.lifecycle import method_stack
 from nbfn.modules.lifecycle.fields import field_values, is_module
 from nbfn.modules.lifecycle.naming import configuration
 from nbfn.modules.lifting.arguments import has_place, places_in, scope_of
@@ -79,7 +79,7 @@ def call_traced(
         not kept if the function has Python effects.
     """
     once = _Call(lift, fn, module, args, kwargs)
-    if context.here.interceptors or lift.store.wanted is not None:
+    if method_stack.here.interceptors or lift.store.wanted is not None:
         # Interceptors and captures run during the trace, so it must not be reused.
         return once.finish(once.traced(options))
     key = (lift.label, _what(fn), configuration(dict(options)), once.key())

@@ -17,7 +17,7 @@ from nbfn.modules.errors import (
     did_you_mean,
     show_names,
 )
-from nbfn.modules.lifecycle import binding, context
+from nbfn.modules.lifecycle import binding, method_stack
 from nbfn.modules.lifecycle.fields import init_fields, modules_in
 from nbfn.modules.lifecycle.interception import wanted_outputs
 from nbfn.modules.lifecycle.run import INIT_MUTABLE, check_instance
@@ -190,7 +190,7 @@ class Bound(Members, library=True):
           TypeError: there is no such argument.
         """
         store, scope = self._bound_store("view"), self._scope("view")
-        with context.entered(None):
+        with method_stack.entered(None):
             view = type(self)(**{**init_fields(self), **updates}, parent=None, name=self.name)
             # The variables may not fit the new arguments, so their shapes are compared again.
             depth = len(scope.path)

@@ -13,7 +13,7 @@ from nbfn.modules.errors import (
     VariableNotFoundError,
     show_path,
 )
-from nbfn.modules.lifecycle import context
+from nbfn.modules.lifecycle import method_stack
 from nbfn.modules.lifecycle.naming import name_in_use
 from nbfn.modules.module.template import Absent, Template
 from nbfn.modules.variables.scope import Scope, Variable
@@ -228,7 +228,7 @@ class Members(Template, library=True):
         """
         scope = self._scope("perturb")
         store = scope.store
-        if context.table_of(self) is not None:
+        if method_stack.table_of(self) is not None:
             self._declares(collection, name)
         if store.initializing and collection in store.mutable:
             is_static = value.shape.is_fully_defined()
@@ -258,12 +258,12 @@ class Members(Template, library=True):
 
     def _is_inspected(self) -> bool:
         """Returns whether ``setup`` of an unbound module runs only to find its submodules."""
-        table = context.table_of(self) if self._internal.scope is None else None
+        table = method_stack.table_of(self) if self._internal.scope is None else None
         return table is not None and table.kind == "setup"
 
     def _declares(self, collection: str, name: str) -> Scope:
         """Reserves a variable's name; returns the module's scope."""
-        table = context.here.tables.get(id(self))
+        table = method_stack.here.tables.get(id(self))
         if table is None or table.kind == "declare":
             raise self._placement_error(collection, name)
         internal = self._internal
@@ -277,7 +277,7 @@ class Members(Template, library=True):
 
     def _placement_error(self, collection: str, name: str) -> PlacementError:
         label = f"{type(self).__name__}: the variable {name!r} of {collection!r}"
-        if context.table_of(self) is not None:
+        if method_stack.table_of(self) is not None:
             return PlacementError(f"{label} cannot be declared in declare(). Do it in setup().")
         scope = self._scope("param" if collection == "params" else "variable")
         return PlacementError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Self
 
-from nbfn.modules.lifecycle import binding, context
+from nbfn.modules.lifecycle import binding, method_stack
 from nbfn.modules.lifecycle.fields import init_fields
 from nbfn.modules.lifecycle.run import INIT_MUTABLE, Application, check_instance
 from nbfn.modules.module.bound import Bound
@@ -228,7 +228,7 @@ class Module(Bound, library=True):
         """
         check_instance(self)
         checked, streams = check_variables(variables), check_rngs(rngs)
-        with context.entered(None):
+        with method_stack.entered(None):
             module = binding.clone(binding.unbound(self))
             binding.attach(module, Scope(VariableStore(checked, streams, Filter.of(mutable))))
         return module  # type: ignore[no-any-return]
@@ -240,7 +240,7 @@ class Module(Bound, library=True):
           UnboundModuleError: the module is unbound.
         """
         tree = self._scope("unbind").tree()
-        with context.entered(None):
+        with method_stack.entered(None):
             return binding.unbound(self), {c: as_tensors(node) for c, node in tree.items()}
 
     def clone(self, *, parent: Any = None, **updates: Any) -> Self:
@@ -256,7 +256,7 @@ class Module(Bound, library=True):
 
         Implements: Flax Module lifecycle, section "Cloning".
         """
-        with context.entered(None):
+        with method_stack.entered(None):
             name = {"name": updates.pop("name")} if "name" in updates else {}
             return binding.clone(binding.unbound(self), updates, parent, **name)  # type: ignore[no-any-return]
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 
 from nbfn.code import wraps
 from nbfn.modules.errors import UnboundModuleError
-from nbfn.modules.lifecycle import context
+from nbfn.modules.lifecycle import method_stack
 from nbfn.modules.lifecycle.methods import wrap
 from nbfn.modules.lifecycle.naming import name_in_use
 
@@ -42,7 +42,7 @@ def _twin(module: Any, name: str) -> Any:
             f"{type(module).__name__}.{name} is compact, so it can only run on a module with "
             "variables. Use init, apply or bind."
         )
-    table = context.table_of(module)
+    table = method_stack.table_of(module)
     child = internal.children.get(name)
     if table is not None and table.kind == "compact" and not table.names.is_name_scope(name):
         if internal.names.taken(name, None) or table.names.taken(name, None):

@@ -27,7 +27,7 @@ from nbfn.modules.errors import (
     UnknownAttributeError,
     did_you_mean,
 )
-from nbfn.modules.lifecycle import context
+from nbfn.modules.lifecycle import method_stack
 from nbfn.modules.lifecycle.binding import InternalState, adopt, claim, hold_all, is_stored
 from nbfn.modules.lifecycle.fields import holds_modules, init_fields, make_dataclass, map_modules
 from nbfn.modules.lifecycle.methods import reraise_hidden, wrap_class
@@ -170,14 +170,14 @@ class Template(tf.Module):
         """
         parent = self.parent
         if isinstance(parent, _Implicit):
-            parent = context.current_module()
+            parent = method_stack.current_module()
         if parent is not None and parent._internal.scope is None:
             parent = None  # methods of unbound modules construct top-level modules
         self.parent = parent
         self._internal.built = True
         if parent is None:
             return
-        table = context.table_of(parent)
+        table = method_stack.table_of(parent)
         if table is None:
             raise PlacementError(
                 f"{type(self).__name__} was constructed in a method of "
@@ -240,7 +240,7 @@ class Template(tf.Module):
         if not internal.built or (name[0] == "_" and _is_record(name)):
             object.__setattr__(self, name, value)
             return
-        table = context.table_of(self)
+        table = method_stack.table_of(self)
         label = f"{type(self).__name__}.{name}"
         if table is None or table.kind == "compact":
             raise FrozenModuleError(
@@ -326,7 +326,7 @@ class Template(tf.Module):
         internal, label, cause = self._internal, type(self).__name__, None
         members: dict[str, Any] = {}
         # In the setup of another module, it is bound with its submodules when it is assigned.
-        is_alone = context.current_module() is None
+        is_alone = method_stack.current_module() is None
         if self.__hooks__ and internal.built and not internal.preparing:
             if "declare" in self.__hooks__:
                 members = inspect_hook(self, "declare")
@@ -338,7 +338,7 @@ class Template(tf.Module):
         if name in members and not _is_absent(members[name]):
             return members[name]
         method = frame.f_code.co_name.removeprefix("tf__")
-        if context.current_module() is self and hasattr(type(self), method):
+        if method_stack.current_module() is self and hasattr(type(self), method):
             raise UnboundAttributeError(
                 f"{label} is unbound, and its method {method!r} reads {name!r}, which needs "
                 f"variables. {_with_variables(method)}"

@@ -11,7 +11,7 @@ from nbfn.modules.errors import TransformError
 from nbfn.modules.lifting.axes import flat_tensors, flatten, move_axis, pack, spread, stack
 from nbfn.modules.lifting.inner_store import Inner
 from nbfn.modules.lifting.lifting import Leaf, Lift, describe
-from nbfn.modules.lifting.runs import Call, SlicedCalls
+from nbfn.modules.lifting.slices import Call, SlicedCalls
 from nbfn.modules.lifting.target import transform
 from nbfn.modules.variables.filters import Filter, FilterLike
 

@@ -13,7 +13,7 @@ from nbfn.modules.lifecycle.methods import enters
 from nbfn.modules.lifting.axes import flatten, move_axis, pack, spread, stack
 from nbfn.modules.lifting.inner_store import Inner
 from nbfn.modules.lifting.lifting import Lift, tensors_of
-from nbfn.modules.lifting.runs import Call, SlicedCalls
+from nbfn.modules.lifting.slices import Call, SlicedCalls
 from nbfn.modules.lifting.target import transform
 from nbfn.modules.lifting.traces import call_traced
 

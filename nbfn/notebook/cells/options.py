@@ -10,7 +10,7 @@ from typing import Any
 
 from IPython.core.error import UsageError
 
-from nbfn.notebook.cells.signature import signature_of
+from nbfn.notebook.cells.signature_text import signature_of
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
-from nbfn.functions.segments.text import same_scope
+from nbfn.functions.segments.analysis import same_scope
 from nbfn.notebook.cells.source import text_of
 from nbfn.notebook.cells.syntax import (
     MAGIC,

@@ -14,15 +14,15 @@ from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
 from nbfn.functions import TracedFunction, function
+from nbfn.functions.effects.abstract_values import CodeScope, names_in
 from nbfn.functions.effects.finder import Effect, Finder, StatementWalk
 from nbfn.functions.effects.rules import Reason
-from nbfn.functions.effects.values import CodeScope, names_in
+from nbfn.functions.segments.analysis import RESULT, names_of
 from nbfn.functions.segments.contract import NotKeptError, OutputContract, Recipe
 from nbfn.functions.segments.segment import is_argument
-from nbfn.functions.segments.text import RESULT, names_of
-from nbfn.notebook.cells.body import DEFAULT_NAME, surrounded
 from nbfn.notebook.cells.options import CellOptions
 from nbfn.notebook.cells.parse import ParsedCell
+from nbfn.notebook.cells.segmented import DEFAULT_NAME, surrounded
 from nbfn.notebook.cells.source import as_function
 from nbfn.notebook.cells.syntax import cache_source, compile_code
 from nbfn.notebook.cells.unchanged import is_unchanged, note_options

@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbfn.functions.effects.values import package
+from nbfn.functions.effects.abstract_values import package
 from nbfn.functions.recording.recorder import TRACED_AGAIN
 from nbfn.functions.recording.refusal import StaleTraceError, TraceLimitError
 from nbfn.notebook.cells.unchanged import is_of_a_cell

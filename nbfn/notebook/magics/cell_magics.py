@@ -140,7 +140,7 @@ class CellMagics(RequiresTensorFlowMagics):
         """Runs a body cell in segments."""
         __tracebackhide__ = True
         from nbfn.functions.segments.cell import TracedCell
-        from nbfn.notebook.cells.body import segmented_cell, surrounded
+        from nbfn.notebook.cells.segmented import segmented_cell, surrounded
 
         namespace, is_own = self.shell.user_ns, name is not None and _uses(cell, name)
         slot = self._slot(cell, None if is_own else name)
@@ -167,7 +167,7 @@ class CellMagics(RequiresTensorFlowMagics):
         """Runs a cell under ``%tf_auto``, without a display."""
         __tracebackhide__ = True
         from nbfn.functions.segments.cell import TracedCell
-        from nbfn.notebook.cells.body import segmented_cell
+        from nbfn.notebook.cells.segmented import segmented_cell
 
         slot = self._slot(cell, None)
         previous = self._cell_of(slot, TracedCell)
@@ -311,7 +311,7 @@ def _may_name_a_function(name: str) -> bool:
 
 def _uses(cell: Any, name: str) -> bool:
     """Returns whether a cell itself reads or assigns a name."""
-    from nbfn.functions.segments.text import names_of
+    from nbfn.functions.segments.analysis import names_of
 
     return name in cell.source and any(name in names for names in names_of(cell.body))
 

@@ -218,7 +218,7 @@ class LineMagics(RequiresTensorFlowMagics):
         show(found)
 
     def _show_times(self, call: str) -> None:
-        from nbfn.functions.calls.times import ProfilerBusyError
+        from nbfn.functions.calls.profiling import ProfilerBusyError
         from nbfn.views import metadata_of, times_bundle
 
         function, args, kwargs = call_in(self.shell, call)

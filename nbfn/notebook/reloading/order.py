@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
-from nbfn.notebook.reloading.reach import functions_of
+from nbfn.notebook.reloading.module_functions import functions_of
 from nbfn.notebook.reloading.successors import successor, take_over
 from nbfn.notebook.reloading.written import FileFunctions
 

@@ -12,7 +12,7 @@ import sys
 from types import FunctionType, ModuleType
 from typing import Any
 
-from nbfn.notebook.reloading.reach import functions_of
+from nbfn.notebook.reloading.module_functions import functions_of
 
 
 def successor(value: Any, module: ModuleType) -> Any:

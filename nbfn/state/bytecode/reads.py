@@ -13,7 +13,7 @@ from types import CodeType
 from nbfn.state.bytecode.dynamic_attributes import ANY, dynamic
 from nbfn.state.bytecode.graph_time import NOTHING, GraphTime
 from nbfn.state.bytecode.output_only import output_only
-from nbfn.state.bytecode.parts import Part, part_read
+from nbfn.state.bytecode.read_parts import Part, part_read
 from nbfn.state.bytecode.special_methods import special_methods
 
 GLOBALS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})

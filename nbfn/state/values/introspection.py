@@ -14,7 +14,7 @@ import numpy as np
 
 from nbfn import _tensorflow
 from nbfn.code import closure
-from nbfn.state.bytecode.parts import Part
+from nbfn.state.bytecode.read_parts import Part
 from nbfn.state.values.fingerprints import ABSENT, is_a, is_content
 
 Fetch = Callable[[], Any]

@@ -12,7 +12,7 @@ from nbfn.functions.graphs.times import GraphTimes
 from nbfn.functions.traces.trace import EvictedError
 from nbfn.functions.watching.watched_function import WatchedFunction
 from nbfn.sessions.session import session
-from nbfn.views.graphs.record import graph_record
+from nbfn.views.graphs.graph_record import graph_record
 
 
 def record_in_notebook(

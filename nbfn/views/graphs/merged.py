@@ -9,7 +9,7 @@ from nbfn import protocol
 from nbfn.functions.graphs.operations import Graph, Operation, graph_of
 from nbfn.functions.retraces.diff import TraceDiff
 from nbfn.functions.traces.trace import EvictedError
-from nbfn.views.graphs.record import GraphDifference, graph_record
+from nbfn.views.graphs.graph_record import GraphDifference, graph_record
 from nbfn.views.pages.difference import sides_of
 
 

@@ -20,7 +20,7 @@ from nbfn.outlines.function import (
 from nbfn.outlines.outline import Outline, Table, Words, advice, place
 from nbfn.sessions.export.preflight import Preflight
 from nbfn.sessions.records import cell_of, retrace_record, trace_record
-from nbfn.sessions.timeline.records import record_of
+from nbfn.sessions.timeline.run_records import record_of
 from nbfn.text import count, data_size, join
 from nbfn.views.pages.inside import numerics_outline, values_outline
 from nbfn.views.pages.placement import placement_outline

@@ -11,8 +11,8 @@ import pytest
 import tensorflow as tf
 
 from nbfn.functions import TracedFunction
-from nbfn.functions.effects.monitor import reaches_user_code
 from nbfn.functions.effects.statement import monitor_of
+from nbfn.functions.effects.trace_monitor import reaches_user_code
 
 SETUP = """
 import collections, dataclasses, functools, itertools, operator, keras

@@ -230,7 +230,7 @@ def test_where_tensorflow_does_not_say_which_operations_are_made(monkeypatch) ->
 
 
 def test_a_function_that_cannot_be_traced_again_is_named(monkeypatch) -> None:
-    monkeypatch.setattr("nbfn._tensorflow.tracing.operations._functions", lambda but: [])
+    monkeypatch.setattr("nbfn._tensorflow.tracing.operation_callbacks._functions", lambda but: [])
     found = nbfn.function(planted.calls_traced_helper).numerics(numbers)
     assert any("`traced_helper` was traced before" in note for note in found.notes)
 

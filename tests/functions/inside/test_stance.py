@@ -144,5 +144,5 @@ def test_a_call_that_traces_nothing_looks_for_no_functions(monkeypatch) -> None:
     function = nbfn.function(lambda x: tf.sqrt(x) * 2.0)
     function.stance = BLOCK
     function(tf.ones([2]))
-    monkeypatch.setattr("nbfn._tensorflow.tracing.operations._functions", pytest.fail)
+    monkeypatch.setattr("nbfn._tensorflow.tracing.operation_callbacks._functions", pytest.fail)
     function(tf.ones([2]))

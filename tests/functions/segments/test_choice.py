@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from nbfn.functions.segments import text, times
+from nbfn.functions.segments import analysis, speed
 from nbfn.functions.segments.cell import live_cells
 from nbfn.functions.segments.segment import Segment
-from nbfn.functions.segments.times import CALL, COLD, SegmentTimes
+from nbfn.functions.segments.speed import CALL, COLD, SegmentTimes
 
 CELL = "%%tf_function step\nprint(1)\ny = helper(x)\nprint(2)"
 
@@ -18,7 +18,7 @@ CELL = "%%tf_function step\nprint(1)\ny = helper(x)\nprint(2)"
 def clock(monkeypatch) -> dict[str, float]:
     """Seconds that each run as Python and as a graph takes; nothing else takes any."""
     passing = {"python": 1.0, "graph": 0.5}
-    monkeypatch.setattr(times, "clock", lambda: 0.0)
+    monkeypatch.setattr(speed, "clock", lambda: 0.0)
     python, graph = SegmentTimes.ran_as_python, SegmentTimes.ran_as_graph
     monkeypatch.setattr(
         SegmentTimes, "ran_as_python", lambda self, _: python(self, passing["python"])
@@ -68,7 +68,9 @@ def test_what_is_known_is_not_asked_in_each_turn(notebook, monkeypatch, clock) -
         Segment, "run", lambda self, *_, run=Segment.run: asked.append("trace") or run(self, *_)
     )
     monkeypatch.setattr(
-        text, "judge", lambda node, *_, judge=text.judge: asked.append(node) or judge(node, *_)
+        analysis,
+        "judge",
+        lambda node, *_, do=analysis.judge: asked.append(node) or do(node, *_),
     )
     cell = "%%tf_function step\nfor n in [2] * 9 + [*range(100)]:\n    print(n)\n"
     notebook(f"{cell}    y = helper(tf.ones([n]))")

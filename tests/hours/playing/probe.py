@@ -26,7 +26,7 @@ def prepare(*, with_nbfn: bool) -> None:
     """Makes a kernel's nbfn independent of time, or has it leave all functions as they stand."""
     if with_nbfn:
         from nbfn.functions.recording import eviction
-        from nbfn.functions.segments.times import SegmentTimes
+        from nbfn.functions.segments.speed import SegmentTimes
         from nbfn.sessions import environment
 
         # Whatever may be a graph is traced after its first run, however short it is.

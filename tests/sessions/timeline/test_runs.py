@@ -15,7 +15,7 @@ from nbfn._tensorflow.running import devices
 from nbfn.command.collected import CollectedRecords
 from nbfn.sessions.feed import SAVED_RUNS, Feed
 from nbfn.sessions.timeline import runs as timeline
-from nbfn.sessions.timeline.records import run_record
+from nbfn.sessions.timeline.run_records import run_record
 from nbfn.sessions.timeline.runs import MAX_RUNS, NEWEST, Timeline, TimelineRun, merged
 from nbfn.site import Cell
 

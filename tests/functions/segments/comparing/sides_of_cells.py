@@ -98,7 +98,7 @@ def fresh_shell() -> Iterator[Shell]:
 @contextmanager
 def graphs_pay() -> Iterator[None]:
     """A second passes each time that nbfn looks at the clock: all that may be a graph is one."""
-    with mock.patch("nbfn.functions.segments.times.clock", itertools.count().__next__):
+    with mock.patch("nbfn.functions.segments.speed.clock", itertools.count().__next__):
         yield
 
 

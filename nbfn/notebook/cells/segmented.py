@@ -9,9 +9,9 @@ import tensorflow as tf
 from IPython.core.interactiveshell import InteractiveShell
 
 from nbfn.functions import stance
+from nbfn.functions.segments.analysis import analyse_cell
 from nbfn.functions.segments.body import Surroundings
 from nbfn.functions.segments.cell import TracedCell
-from nbfn.functions.segments.text import analyse_cell
 from nbfn.notebook.cells.options import CellOptions
 from nbfn.notebook.cells.parse import ParsedCell
 from nbfn.notebook.cells.syntax import MAGIC

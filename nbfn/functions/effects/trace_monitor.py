@@ -21,8 +21,8 @@ import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.code import closure, is_user_module, names_in_code
+from nbfn.functions.effects.abstract_values import FRESH, is_tensor, is_variable, value_of
 from nbfn.functions.effects.finder import Finder, is_generated
-from nbfn.functions.effects.values import FRESH, is_tensor, is_variable, value_of
 from nbfn.site import GENERATED
 
 _SIZES = ("shape", "get_shape")

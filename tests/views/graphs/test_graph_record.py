@@ -11,9 +11,9 @@ import nbfn
 from nbfn import protocol, site
 from nbfn.functions.graphs.operations import graph_of
 from nbfn.functions.graphs.times import graph_times
-from nbfn.views.graphs import record as records
+from nbfn.views.graphs import graph_record as records
+from nbfn.views.graphs.graph_record import graph_record
 from nbfn.views.graphs.merged import merged_record
-from nbfn.views.graphs.record import graph_record
 
 
 def forward(x: Any, n: int = 2) -> Any:

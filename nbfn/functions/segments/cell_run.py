@@ -10,14 +10,14 @@ import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.errors import NbfnError
-from nbfn.functions.effects.values import is_tensor
+from nbfn.functions.effects.abstract_values import is_tensor
 from nbfn.functions.recording.stance import stance_of
-from nbfn.functions.segments import times
+from nbfn.functions.segments import speed
+from nbfn.functions.segments.analysis import RESULT, Statement
 from nbfn.functions.segments.contract import NotKeptError
 from nbfn.functions.segments.loops import Loop
 from nbfn.functions.segments.plan import Plan
 from nbfn.functions.segments.segment import SLOWER, Segment, reason_of_error
-from nbfn.functions.segments.text import RESULT, Statement
 
 _ABSENT = object()
 
@@ -96,7 +96,7 @@ class CellRun:
     def _serves(self, segment: Segment) -> bool:
         """Runs a segment as a graph and assigns its names; False if Python must run it."""
         __tracebackhide__ = True
-        started = times.clock()
+        started = speed.clock()
         if not self._may_serve(segment):
             return False
         segment.times.failed_lookups += 1
@@ -109,7 +109,7 @@ class CellRun:
             return False
         if values is None:
             return False
-        seconds = times.clock() - started
+        seconds = speed.clock() - started
         segment.times.ran_as_graph(seconds)
         self._plan.saved += (segment.times.python or seconds) - seconds
         for name, value in values.items():
@@ -149,7 +149,7 @@ class CellRun:
             if verdict.reason is None:
                 block.candidate = candidate = _Candidate(is_recording=self._is_recording())
                 self._take(block, candidate, statement)
-                candidate.started = times.clock()
+                candidate.started = speed.clock()
             elif statement.blocks:
                 block.candidate = self._candidate_of_loop(statement)
 
@@ -163,7 +163,7 @@ class CellRun:
         candidate.loop = loop
         candidate.statements.append(statement)
         candidate.before = {name: beginning[name] for name in loop.reads if name in beginning}
-        candidate.started = times.clock()
+        candidate.started = speed.clock()
         return candidate
 
     def _extends_any(self, block: _BlockRun, statement: Statement) -> bool:
@@ -182,12 +182,12 @@ class CellRun:
         """Extends the candidate with a statement if possible; returns whether it did."""
         if candidate.is_complete or statement is not candidate.statements[-1].following:
             return False
-        paused = times.clock()
+        paused = speed.clock()
         verdict = statement.verdict(self._namespace, candidate.tapes)
         is_part = verdict.reason is None and not verdict.reads & candidate.writes
         if is_part:
             self._take(block, candidate, statement)
-        candidate.started += times.clock() - paused
+        candidate.started += speed.clock() - paused
         return is_part
 
     def _take(self, block: _BlockRun, candidate: _Candidate, statement: Statement) -> None:
@@ -208,7 +208,7 @@ class CellRun:
         candidate, block.candidate = block.candidate, None
         if candidate is None:
             return
-        seconds = times.clock() - candidate.started
+        seconds = speed.clock() - candidate.started
         if self._inside is block:
             self._inside = None
         if candidate.rejection is not None:
@@ -235,7 +235,7 @@ class CellRun:
         names = self._namespace | {RESULT: self.result}
         after = {name: names[name] for name in segment.writes if name in names}
         plan, statements = self._plan, candidate.statements
-        started = times.clock()
+        started = speed.clock()
         try:
             has_missed = segment.learn(candidate.before, after, plan.surroundings)
         except NbfnError:
@@ -249,7 +249,7 @@ class CellRun:
             plan.reject(segment, statements, self._namespace, reason_of_error(error), line=line)
         else:
             if has_missed:
-                segment.times.traced(times.clock() - started)
+                segment.times.traced(speed.clock() - started)
             if segment.reason is None:
                 plan.beginning[statements[0]] = segment
             if plan.checks:
