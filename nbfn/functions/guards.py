@@ -149,7 +149,11 @@ class Guards:
     def _own_state(self) -> State:
         """Returns the current state of what the function itself reads."""
         if self._own is _NOTHING or not self._holds():
-            own = [("self", self._owner()), ("", self._python_function())]
+            function = self._python_function()
+            name = (
+                "" if any(True for _ in unwrapped(function)) else "self"
+            )  # an object with __call__
+            own = [("self", self._owner()), (name, function)]
             now = state_of(own, self._graph_time, self.named)
             now.fingerprints.update(self._own_code())
             _watch(now, self._settings)
@@ -178,7 +182,7 @@ class Guards:
         if not functions:
             return {}
         source = Source("code", functions[-1].__name__)
-        return {source: fingerprint_of_functions(functions, python_function)}
+        return {source: fingerprint_of_functions(functions, functions[0])}
 
     def _disable(self, error: Exception) -> None:
         """Disables the guards with one warning; calls go on as TensorFlow's do."""
