@@ -86,14 +86,16 @@ def _other_user_code_runs() -> bool:
 
 
 def _is_changed_by_others(source: Source, pair: tuple[Any, Any], states: Iterable[State]) -> bool:
-    """Returns whether another thread has changed a plain value, to which no code here assigns.
+    """Returns whether another thread has assigned to a name, to which no code here assigns.
 
-    Other values may be changed in place, by methods.
+    Containers and functions may be changed in place, by methods.
     """
     kinds = ((str,), (bool,))  # as `content_of` begins for these
-    is_plain = all(each.kind == "number" or each.content[:1] in kinds for each in pair)
+    is_assigned = all(
+        each.kind not in (None, "function") or each.content[:1] in kinds for each in pair
+    )
     has_name = source.kind in ("global", "closure", "attribute")
-    return is_plain and has_name and not any(each.may_store(source) for each in states)
+    return is_assigned and has_name and not any(each.may_store(source) for each in states)
 
 
 class Guards:
@@ -147,7 +149,11 @@ class Guards:
     def _own_state(self) -> State:
         """Returns the current state of what the function itself reads."""
         if self._own is _NOTHING or not self._holds():
-            own = [("self", self._owner()), ("", self._python_function())]
+            function = self._python_function()
+            name = (
+                "" if any(True for _ in unwrapped(function)) else "self"
+            )  # an object with __call__
+            own = [("self", self._owner()), (name, function)]
             now = state_of(own, self._graph_time, self.named)
             now.fingerprints.update(self._own_code())
             _watch(now, self._settings)
@@ -176,7 +182,7 @@ class Guards:
         if not functions:
             return {}
         source = Source("code", functions[-1].__name__)
-        return {source: fingerprint_of_functions(functions, python_function)}
+        return {source: fingerprint_of_functions(functions, functions[0])}
 
     def _disable(self, error: Exception) -> None:
         """Disables the guards with one warning; calls go on as TensorFlow's do."""
@@ -301,9 +307,12 @@ class Guards:
                 by_others = {
                     each for each, pair in different if _is_changed_by_others(each, pair, states)
                 }
-                # They keep the old values, so the next call is in another state.
+                # They keep the old values, so the next call is in another state. Which values the
+                # trace has read is not known, so it serves in neither.
                 changed -= by_others
                 now = {**now, **{each: made_in.fingerprints[each] for each in by_others}}
+                if by_others:
+                    self.forget(made_in)
             made_in.exempt_sources(free)
             made_in.note_changes(changed - free, now)
             graph_time = self._graph_time.and_of(at_graph_time)
@@ -320,7 +329,10 @@ class Guards:
                 made_in.fingerprints = {**made_in.fingerprints, **_watch(State(), new)}
 
     def forget(self, state: GuardedState) -> None:
-        """Removes a state in which a call created variables: a later call creates others."""
+        """Removes a state whose trace is for one call only; later calls are in another state.
+
+        Such a call created variables, which later calls do again, or values changed meanwhile.
+        """
         with self._lock:
             self._states.pop(state.number, None)
             self._current = None

@@ -285,8 +285,12 @@ class Session:
             yield name, {id(_tensorflow.distributed_variable(each)) for each in variables}
 
     def _all_functions(self) -> Iterator[tuple[str, Any]]:
-        """Yields the functions that are named, those of cells, and those that are only watched."""
+        """Yields the functions that are named, of cells, of loaded models, and only watched."""
         named: dict[str, Any] = dict(self.functions)
+        known = {id(function) for function in named.values()}
+        for name, session in self.named():
+            held = session.functions if isinstance(session, Session) else {}
+            named |= {f"{name}[{k!r}]": each for k, each in held.items() if id(each) not in known}
         for name, cell in self.cells.items():
             named |= {f"{name}.functions[{i}]": each for i, each in enumerate(cell.functions)}
         ids = {id(function) for function in named.values()}

@@ -157,6 +157,14 @@ class Walk:
             add = self._found.appendleft if first else self._found.append
             add((name, route, value, fetch))
 
+    def enter(self, name: str, route: str, value: Any) -> None:
+        """Queues a value that no walked code reads by name."""
+        # Such as `self` of a dict's method, whose items nothing else fingerprints.
+        if is_content(value) and not is_immutable(value):
+            self._visit(Source("argument", name, route), self._fetch_of(value), value)
+        else:
+            self.follow(name, route, value, self._fetch_of(value))
+
     def walk(self) -> None:
         """Visits what is reached from the queued values, the nearest first."""
         while self._found:
@@ -267,7 +275,8 @@ class Walk:
         if found and self._is_new("referents", id(value)):
             for text, referent in found:
                 # Messages name what a wrapper calls as if it were called directly.
-                at = Source("attribute", name + text.removeprefix(WRAPPED), route + text)
+                named = (name + text.removeprefix(WRAPPED)).strip(". ") or "function"
+                at = Source("attribute", named, route + text)
                 self._visit(at, referent, referent())
 
     def _follow_owner(self, name: str, route: str, value: Any) -> None:
@@ -277,7 +286,7 @@ class Walk:
             owner = _tensorflow.method_owner(value)
         if owner is not None:
             named = name.rpartition(".")[0] or "self"
-            self.follow(named, f"{route}.__self__", owner, self._fetch_of(owner))
+            self.enter(named, f"{route}.__self__", owner)
 
     def _follow_items(
         self, name: str, route: str, value: Any, items: Iterable[Any], fetch: Fetch
@@ -694,11 +703,7 @@ def state_of(
     for _ in range(_MAX_ROUNDS):  # until the code found names no new attributes
         walk = Walk(wanted, graph_time, classes)
         for name, value in values:
-            # Such as `self` of a dict's method, whose items nothing else fingerprints.
-            if is_content(value) and not is_immutable(value):
-                walk._visit(Source("argument", name, name), walk._fetch_of(value), value)
-            else:
-                walk.follow(name, name, value, walk._fetch_of(value))
+            walk.enter(name, name, value)
         walk.walk()
         named = walk.named | attributes
         if wanted is before and not before <= named and not walk.is_limited:

@@ -158,6 +158,8 @@ def test_a_notebook_names_what_is_in_it(notebook_model, monkeypatch) -> None:
     assert session["loaded/bias"] is loaded["bias"]
     assert [each.name for each in loaded["predict"].captures] == names[:2]
     assert [each.name for each in loaded["look"].captures][:1] == ["loaded/words"]
+    assert session.used_by("loaded/bias") == ("loaded['predict']",)
+    assert list(session.unused) == ["bias"]
     before = session.snapshot()
     loaded["bias"].assign([7.0])
     session.restore(before)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import enum
 import functools
@@ -117,6 +118,39 @@ def test_what_object_arguments_and_function_arguments_lead_to() -> None:
         "would retrace: attribute `model.scale` was 2.0"
     )
     assert (float(step(model, ONE)), float(apply(helper, ONE))) == (3.0, 5.0)
+
+
+rates = [1.0]
+
+
+class Rate(contextlib.ContextDecorator):
+    def __init__(self, rate: float) -> None:
+        self.rate = rate
+
+    def __enter__(self) -> None:
+        rates.append(self.rate)
+
+    def __exit__(self, *error: object) -> None:
+        rates.pop()
+
+
+def test_a_context_manager_as_a_decorator() -> None:
+    @contextlib.contextmanager
+    def at_rate(config: dict[str, float]) -> Any:
+        rates.append(config["rate"] * factor)
+        yield
+        rates.pop()
+
+    config, factor, manager = {"rate": 2.0}, 1.0, Rate(2.0)
+    by_generator = nbfn.function(at_rate(config)(lambda x: x * rates[-1]))
+    by_class = manager(lambda x: x * rates[-1])
+    f = nbfn.function(lambda x: by_class(x))
+    assert (float(by_generator(ONE)), float(f(ONE))) == (2.0, 2.0)
+    config["rate"], manager.rate = 3.0, 3.0
+    assert (float(by_generator(ONE)), float(f(ONE))) == (3.0, 3.0)
+    factor = 2.0
+    assert (float(by_generator(ONE)), float(f(ONE))) == (6.0, 3.0)
+    assert (len(by_generator.traces), len(f.traces)) == (3, 2)
 
 
 @dataclasses.dataclass(slots=True)

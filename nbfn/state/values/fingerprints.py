@@ -263,6 +263,10 @@ class _Short(reprlib.Repr):
         self.maxlist = self.maxdict = self.maxtuple = self.maxset = 6
         self.maxlevel = 2
 
+    def repr1(self, x: Any, level: int) -> str:
+        """Shows a container as the user's, without the class in which TensorFlow tracks it."""
+        return super().repr1(_tensorflow.unwrap(x), level)
+
     def repr_instance(self, x: Any, level: int) -> str:
         """Shows the class of an object, whose own repr may be long or contain an address."""
         if is_content(x):

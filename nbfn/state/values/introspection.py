@@ -208,7 +208,7 @@ _OF_ANOTHER_CLASS = object()
 
 def part_fetched(fetch: Fetch, part: Part) -> Any:
     """Returns a part of a value; `ABSENT` if it has none; another object if it has other parts."""
-    value = fetch()
+    value = _tensorflow.unwrap(fetch())
     if not parts_of(value, [part]):
         return _OF_ANOTHER_CLASS
     if part.kind == "length":

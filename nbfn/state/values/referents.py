@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
 import gc
 import operator
@@ -18,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from nbfn.code import is_user_module
+from nbfn.code import closure, is_user_module
 from nbfn.state.values.fingerprints import ABSENT, is_immutable
 from nbfn.state.values.introspection import Fetch, own_attributes
 from nbfn.state.values.unwrapping import PARTIALS, WRAPPERS, inside, unwrapped
@@ -58,6 +59,15 @@ def _bound_to(method: Any) -> Any:
     return ABSENT if isinstance(method.__self__, ModuleType) else method.__self__
 
 
+def _context_around(function: FunctionType) -> Any:
+    """Returns the context manager that decorates a function, which only contextlib's code reads."""
+    if function.__globals__ is not vars(contextlib):
+        return ABSENT
+    manager = closure(function).get("self", ABSENT)
+    own = own_attributes(manager)  # of a generator: how each call makes it again
+    return (own["func"], own["args"], own["kwds"]) if "gen" in own else manager
+
+
 WRAPPED = ".__wrapped__"
 
 
@@ -81,6 +91,7 @@ _REFERENTS: tuple[tuple[tuple[type, ...], str, Callable[[Any], Any]], ...] = (
     ((np.ufunc, type(functools.cmp_to_key(operator.sub))), "()", _function_in),
     ((defaultdict,), ".default_factory", lambda value: value.default_factory),
     ((functools.singledispatchmethod,), ".dispatcher", lambda method: method.dispatcher),
+    ((FunctionType,), " decorator", _context_around),
     # What `functools.singledispatch` chooses from.
     ((FunctionType,), ".registry", lambda function: vars(function).get("registry", ABSENT)),
 )
@@ -126,7 +137,9 @@ def given_to(value: Any, seen: set[int]) -> Iterator[tuple[str, Any]]:
 
 
 def names_in(value: Any) -> frozenset[str]:
-    """Returns the attributes that an `attrgetter` or a `methodcaller` reads."""
+    """Returns the attributes that an `attrgetter`, a `methodcaller` or a decorator reads."""
+    if type(value) is FunctionType and _context_around(value) is not ABSENT:
+        return frozenset({"__enter__", "__exit__"})
     if type(value) not in _GETTERS:
         return frozenset()
     # Neither class has a public attribute for its names (CPython).

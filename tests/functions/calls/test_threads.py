@@ -128,3 +128,28 @@ def test_what_another_thread_changes_while_a_trace_is_made_is_guarded() -> None:
     Settings.rate = 7.0
     assert float(step(tf.constant(2.0))) == 42.0
     assert (step.calls, len(step.traces)) == (5, 3)
+
+
+@pytest.mark.parametrize("kept", [float, tf.Variable])
+def test_a_trace_that_has_read_what_another_thread_set_does_not_serve_for_the_old_value(
+    kept: Any,
+) -> None:
+    begun, changed = threading.Event(), threading.Event()
+    old, new = kept(1.0), kept(3.0)
+
+    @nbfn.function
+    def step(x: Any) -> Any:
+        begun.set()
+        changed.wait(10)
+        return x * factor
+
+    globals()["factor"] = old
+    worker = threading.Thread(target=step, args=(tf.constant(2.0),))
+    worker.start()
+    assert begun.wait(10)
+    globals()["factor"] = new
+    changed.set()
+    worker.join()
+    for value in (old, new, old):
+        globals()["factor"] = value
+        assert float(step(tf.constant(2.0))) == 2.0 * float(value)

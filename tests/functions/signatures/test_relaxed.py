@@ -153,6 +153,20 @@ def test_a_changed_value_keeps_the_signature() -> None:
     assert len(f.traces) == made
 
 
+@pytest.mark.parametrize("name", [None, "images"])
+def test_what_is_declared_is_renewed_as_it_was_declared(name: str | None) -> None:
+    space: dict[str, Any] = {"rate": 0.5, "__name__": "__main__"}
+    exec("def scaled(x): return x * rate", space)
+    spec = tf.TensorSpec([None, 2], name=name)
+    f = nbfn.function(space["scaled"], input_signature=[spec], autograph=False)
+    f(tf.ones([1, 2]))
+    space["rate"] = 0.25
+    (made,) = f.renew()
+    assert made.signature == "x: float32[None, 2]"
+    assert f(tf.ones([1, 2])).numpy().tolist() == [[0.25, 0.25]]
+    assert f.hits == 1
+
+
 SIZES = ("len(x)", "x.shape[0]", "x.shape[-1]")
 CODES = (
     "tf.reduce_sum(x) / {}",

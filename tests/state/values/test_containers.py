@@ -187,6 +187,53 @@ def test_lists_dicts_and_tuples_of_a_tf_module() -> None:
     assert (len(net.__call__.traces), net.__call__.hits) == (4, 1)
 
 
+def test_a_configuration_of_nested_containers_in_a_tf_module() -> None:
+    class Net(tf.Module):
+        def __init__(self) -> None:
+            self.config = {"layers": [{"rate": 2.0}, {"rate": 3.0}], "pair": (1, [4.0])}
+
+        def __call__(self, x: Any) -> Any:
+            rates = [layer["rate"] for layer in self.config["layers"]]
+            return x * sum(rates) + self.config["pair"][1][0]
+
+    net = Net()
+    f = nbfn.function(net)
+    assert float(f(ONE)) == 9.0
+    net.config["layers"][1]["rate"] = 5.0
+    assert float(f(ONE)) == 11.0
+    text = str(f.retraces[-1].causes[0])
+    assert text.startswith("attribute `self.config` has changed: {'layers': [{...}, {...}], ")
+    net.config["pair"][1][0] = 1.0
+    assert float(f(ONE)) == 8.0
+    f(ONE)
+    assert f.hits == 1
+
+
+@pytest.mark.parametrize("wrap", [lambda method: method, functools.partial])
+def test_a_method_of_a_container_reads_its_items(wrap: Any) -> None:
+    class Config(dict):  # type: ignore[type-arg]
+        def scale(self, x: Any) -> Any:
+            return x * self["rate"]
+
+    config = Config(rate=2.0)
+    f = nbfn.function(wrap(config.scale))
+    for rate in (2.0, 3.0):
+        config["rate"] = rate
+        assert [float(f(ONE)) for _ in range(2)] == [rate] * 2
+    assert len(f.traces) == 2
+
+
+def test_what_a_partial_holds_is_told_as_its_argument() -> None:
+    config = {"rate": 2.0}
+    f = nbfn.function(functools.partial(lambda c, x: x * c["rate"], config))
+    f(ONE)
+    config["rate"] = 3.0
+    assert float(f(ONE)) == 3.0
+    assert [str(each) for each in f.retraces[-1].causes] == [
+        "attribute `args` was ({'rate': 2.0},), is ({'rate': 3.0},)"
+    ]
+
+
 @pytest.mark.filterwarnings("ignore:.*has retraced:nbfn.NbfnWarning")
 def test_references_variables_and_bound_methods() -> None:
     p, table, items = P(), {"a": 2.0}, [2.0]
