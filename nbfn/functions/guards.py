@@ -150,9 +150,8 @@ class Guards:
         """Returns the current state of what the function itself reads."""
         if self._own is _NOTHING or not self._holds():
             function = self._python_function()
-            name = (
-                "" if any(True for _ in unwrapped(function)) else "self"
-            )  # an object with __call__
+            # Without a function inside it is an object with `__call__`.
+            name = "" if next(unwrapped(function), None) else "self"
             own = [("self", self._owner()), (name, function)]
             now = state_of(own, self._graph_time, self.named)
             now.fingerprints.update(self._own_code())

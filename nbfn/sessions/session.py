@@ -287,10 +287,10 @@ class Session:
     def _all_functions(self) -> Iterator[tuple[str, Any]]:
         """Yields the functions that are named, of cells, of loaded models, and only watched."""
         named: dict[str, Any] = dict(self.functions)
-        known = {id(function) for function in named.values()}
-        for name, session in self.named():
-            held = session.functions if isinstance(session, Session) else {}
-            named |= {f"{name}[{k!r}]": each for k, each in held.items() if id(each) not in known}
+        ids = {id(function) for function in named.values()}
+        for name, value in self.named():
+            loaded = value.functions if isinstance(value, Session) else {}
+            named |= {f"{name}[{k!r}]": each for k, each in loaded.items() if id(each) not in ids}
         for name, cell in self.cells.items():
             named |= {f"{name}.functions[{i}]": each for i, each in enumerate(cell.functions)}
         ids = {id(function) for function in named.values()}
