@@ -57,7 +57,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
+def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext]:
+    """What all pages share; as it has a profile, JupyterLab's scripts are read and compiled once."""
     find = [sys.executable, str(ROOT / "tests" / "harness" / "chromium.py")]
     path = subprocess.run(find, capture_output=True, text=True, check=True).stdout.strip()
     if path == "None":
@@ -65,20 +66,21 @@ def browser() -> Iterator[Browser]:
     arguments = ["--no-sandbox", "--disable-gpu", "--disable-quic"]
     expect.set_options(timeout=TIMEOUT)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=path, args=[*arguments, "--disable-background-networking"]
+        context = playwright.chromium.launch_persistent_context(
+            tmp_path_factory.mktemp("profile"),
+            executable_path=path,
+            args=[*arguments, "--disable-background-networking"],
+            viewport={"width": 1400, "height": 1000},
         )
-        yield browser
-        browser.close()
+        context.set_default_timeout(TIMEOUT)
+        yield context
+        context.close()
 
 
 @pytest.fixture(scope="session")
-def context(browser: Browser) -> Iterator[BrowserContext]:
-    """What all pages share, so that JupyterLab's files are read once."""
-    context = browser.new_context(viewport={"width": 1400, "height": 1000})
-    context.set_default_timeout(TIMEOUT)
-    yield context
-    context.close()
+def browser(context: BrowserContext) -> Browser:
+    assert context.browser is not None
+    return context.browser
 
 
 @pytest.fixture
