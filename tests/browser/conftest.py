@@ -57,7 +57,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
+def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext]:
+    """What all pages share; its profile keeps JupyterLab's scripts, compiled."""
     find = [sys.executable, str(ROOT / "tests" / "harness" / "chromium.py")]
     path = subprocess.run(find, capture_output=True, text=True, check=True).stdout.strip()
     if path == "None":
@@ -65,20 +66,21 @@ def browser() -> Iterator[Browser]:
     arguments = ["--no-sandbox", "--disable-gpu", "--disable-quic"]
     expect.set_options(timeout=TIMEOUT)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=path, args=[*arguments, "--disable-background-networking"]
+        context = playwright.chromium.launch_persistent_context(
+            tmp_path_factory.mktemp("profile"),
+            executable_path=path,
+            args=[*arguments, "--disable-background-networking"],
+            viewport={"width": 1400, "height": 1000},
         )
-        yield browser
-        browser.close()
+        context.set_default_timeout(TIMEOUT)
+        yield context
+        context.close()
 
 
 @pytest.fixture(scope="session")
-def context(browser: Browser) -> Iterator[BrowserContext]:
-    """What all pages share, so that JupyterLab's files are read once."""
-    context = browser.new_context(viewport={"width": 1400, "height": 1000})
-    context.set_default_timeout(TIMEOUT)
-    yield context
-    context.close()
+def browser(context: BrowserContext) -> Browser:
+    assert context.browser is not None
+    return context.browser
 
 
 @pytest.fixture
@@ -119,6 +121,19 @@ def _specify(name: str, command: list[str], folder: Path) -> None:
     file.write_text(json.dumps(specification))
 
 
+def _configure(folder: Path) -> None:
+    """Writes the configuration of JupyterLab.
+
+    Else each page asks whether JupyterLab is to be built again, which starts Node each time, and
+    whether it is to fetch news.
+    """
+    of_pages = {"buildAvailable": False, "buildCheck": False}
+    settings = {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false"}}
+    folder.mkdir(parents=True)
+    (folder / "page_config.json").write_text(json.dumps(of_pages))
+    (folder / "default_setting_overrides.json").write_text(json.dumps(settings))
+
+
 class Server:
     """JupyterLab on loopback, with no settings of the user's."""
 
@@ -141,10 +156,7 @@ class Server:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         self.url = f"http://127.0.0.1:{port}"
-        # Else each page asks whether JupyterLab is to be built again, which starts Node each time.
-        settings = home / "config" / "labconfig" / "page_config.json"
-        settings.parent.mkdir(parents=True, exist_ok=True)
-        settings.write_text(json.dumps({"buildAvailable": False, "buildCheck": False}))
+        _configure(home / "config" / "labconfig")
         environment = {name: text for name, text in os.environ.items() if "JUPYTER" not in name}
         environment |= {
             "JUPYTER_CONFIG_DIR": str(home / "config"),

@@ -1,4 +1,4 @@
-"""Kernels that start in a moment: forked from a process that has imported TensorFlow.
+"""Kernels and programs that start in a moment: forked from a process that has imported TensorFlow.
 
 All processes of a run of pytest use the same one, which imports what kernels need when it is asked
 for the first. A kernel specification names this file as a program. It asks the process for a
@@ -9,7 +9,9 @@ that TensorFlow's own threads begin in the kernel. Only Linux has what it needs.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -91,11 +93,20 @@ def specifications() -> str | None:
 
 def command() -> list[str] | None:
     """What starts a kernel, for the `argv` of a kernel specification; None without the process."""
+    start = _start()
+    return start and [*start, "-f", "{connection_file}"]
+
+
+def command_of(program: Path, *arguments: str) -> list[str]:
+    """What runs a program in a process that has imported TensorFlow, or must do so itself."""
+    return [*(_start() or [sys.executable]), str(program), *arguments]
+
+
+def _start() -> list[str] | None:
     if (folder := os.environ.get(_FOLDER)) is None:
         return None
     # What site.py would load is in the process already.
-    start = [sys.executable, "-I", "-S", str(PROGRAM), "start", os.path.join(folder, "notebooks")]
-    return [*start, "-f", "{connection_file}"]
+    return [sys.executable, "-I", "-S", str(PROGRAM), "start", os.path.join(folder, "notebooks")]
 
 
 def address_of(kind: str) -> str | None:
@@ -229,10 +240,12 @@ def load() -> None:
     import tensorflow as tf
 
     assert all((ipykernel.kernelapp, keras.Sequential, tf.function))
+    gc.collect()
+    gc.freeze()  # a collection in a kernel looks only at what its notebook has made
 
 
 def become(arguments: list[str], folder: str, environment: dict[str, str]) -> None:
-    """Makes this process the kernel of a notebook."""
+    """Makes this process the kernel of a notebook, or a program's."""
     import numpy as np
     from tensorflow.python.ops import logging_ops
 
@@ -241,10 +254,18 @@ def become(arguments: list[str], folder: str, environment: dict[str, str]) -> No
     os.environ.clear()
     os.environ.update(environment)
     np.random.seed()  # the standard library does this for its own
-    logging_ops.enable_interactive_logging()  # as where TensorFlow is imported in a kernel
-    sys.argv = ["ipykernel_launcher.py", *arguments]
-    sys.path.insert(0, "")  # as `python -m` has it; the launcher removes it
-    runpy.run_module("ipykernel_launcher", run_name="__main__", alter_sys=True)
+    if arguments[0] == "-f":
+        logging_ops.enable_interactive_logging()  # as where TensorFlow is imported in a kernel
+        sys.argv = ["ipykernel_launcher.py", *arguments]
+        sys.path.insert(0, "")  # as `python -m` has it; the launcher removes it
+        runpy.run_module("ipykernel_launcher", run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = arguments
+        sys.path.insert(0, str(Path(arguments[0]).parent))
+        runpy.run_path(arguments[0], run_name="__main__")
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    os._exit(0)  # taking all modules apart takes a second of processor time
 
 
 def main(command: str, address: str, *arguments: str) -> None:

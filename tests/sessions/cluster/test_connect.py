@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.harness import forked_kernels
 
 from .test_strategy import free_addresses
 
@@ -17,7 +18,7 @@ HERE = Path(__file__).parent
 
 def started(program: str, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, str(HERE / program), *arguments],
+        forked_kernels.command_of(HERE / program, *arguments),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -40,7 +41,9 @@ def with_a_worker_that_dies(program: str, jobs: dict[str, list[str]]) -> dict[st
         assert {line_of(each) for each in servers.values()} == {"up"}
         notebook = started(program, text)
         assert line_of(notebook) == "kill 1"
-        servers["worker", "1"].kill()
+        servers[
+            "worker", "1"
+        ].terminate()  # which a forked one is told, and has ended when waited for
         servers["worker", "1"].wait()
         assert notebook.stdin is not None
         notebook.stdin.write("killed\n")

@@ -18,6 +18,7 @@ import tensorflow as tf
 
 from nbfn.sessions.cluster.strategy import scope, use
 from tests.functions.conftest import on_two_devices as on_two_devices
+from tests.harness import forked_kernels
 
 STEPS = Path(__file__).with_name("steps.py")
 SAME: dict[str, Any] = {"rtol": 2e-5, "atol": 2e-6}
@@ -35,7 +36,7 @@ def free_addresses(number: int) -> list[str]:
 def start(folder: Path, how: str, number: int, config: Any = None) -> subprocess.Popen[str]:
     environment = {**os.environ, "TF_CONFIG": json.dumps(config)} if config else None
     return subprocess.Popen(
-        [sys.executable, str(STEPS), how, str(number), str(folder)],
+        forked_kernels.command_of(STEPS, how, str(number), str(folder)),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
