@@ -190,6 +190,7 @@ from nbfn._tensorflow.tracing.tracing import (
     release_lock,
     restore_initialization,
     schedules,
+    share_lock,
     untraced_copy,
 )
 

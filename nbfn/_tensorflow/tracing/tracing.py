@@ -33,8 +33,6 @@ CAN_SCOPE = hasattr(Function, "_generate_scoped_tracing_options")
 _PLAIN = (tf.Tensor, int, float, str)
 """The types of common arguments that contain no others."""
 
-_INITIALIZE = "_initialize_uninitialized_variables"
-
 
 class _Decorated:
     """Wraps a decorated argument, so that TensorFlow does not unwrap it.
@@ -92,15 +90,22 @@ class ScopedFunction(_Function):  # type: ignore[misc]
         self, args: Any, kwds: Any, add_initializers_to: list[tuple[Any, Any]] | None = None
     ) -> None:
         __tracebackhide__ = True
+        # TensorFlow gives the variables that a trace has created their values later (2.21): when
+        # the trace is complete, and its lock is released. If the trace fails, the layers that have
+        # created some would count as built, and be useless. Another thread that waits for the lock
+        # would read variables without a value, which fails, or ends the process.
         try:
             super()._initialize(args, kwds, add_initializers_to=add_initializers_to)
-        except BaseException:  # an interrupt, too
-            # TensorFlow gives variables their initial values when the trace is complete (2.21). The
-            # layers and optimizers that have created some would count as built, and be useless.
-            if add_initializers_to and hasattr(self, _INITIALIZE):
-                with contextlib.suppress(Exception):  # a value may depend on the arguments
-                    getattr(self, _INITIALIZE)(add_initializers_to)
-            raise
+        finally:  # after an interrupt, too
+            if add_initializers_to:
+                # A value may depend on the arguments: TensorFlow handles that.
+                with contextlib.suppress(Exception):
+                    self._initialize_uninitialized_variables(add_initializers_to)
+                    add_initializers_to.clear()
+
+    def _initialize_uninitialized_variables(self, initializers: list[tuple[Any, Any]]) -> None:
+        if initializers:
+            super()._initialize_uninitialized_variables(initializers)
 
     def adopt_clone(self, clone: Any) -> None:
         """Adopts a function that a strategy has cloned to call this one on its replicas."""
@@ -194,6 +199,12 @@ def holds_lock(function: Any) -> bool:
     """Returns whether this thread holds a function's lock; False if unknown."""
     is_owned = getattr(getattr(function, "_lock", None), "_is_owned", None)
     return bool(is_owned is not None and is_owned())
+
+
+def share_lock(function: Any, other: Any) -> None:
+    """Has two functions trace one at a time; does nothing if their locks are unknown."""
+    if hasattr(function, "_lock"):
+        other._lock = function._lock
 
 
 def release_lock(function: Any) -> None:

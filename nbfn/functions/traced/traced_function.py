@@ -391,6 +391,9 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         shared = {k: v for k, v in vars(self).items() if k in _SHARED_BY_CLONES}
         host.__dict__.update(shared, _function_cache=self._function_cache, _states={}, _clones=[])
         host.__dict__.update(_observed=True, _dispatch=Dispatch(), _descriptor_cache=ByIdentity())
+        # One lock for the traces of all states: while one thread builds a model in its first
+        # trace, another would find a new state, and capture variables that have no value yet.
+        _tensorflow.share_lock(self, host)
         return host  # type: ignore[no-any-return]
 
     def _drop_states(self) -> None:

@@ -6,6 +6,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import keras
 import pytest
 import tensorflow as tf
 
@@ -153,3 +154,41 @@ def test_a_trace_that_has_read_what_another_thread_set_does_not_serve_for_the_ol
     for value in (old, new, old):
         globals()["factor"] = value
         assert float(step(tf.constant(2.0))) == 2.0 * float(value)
+
+
+def at_once(function: Any) -> list[Any]:
+    """The results of four threads that call a function at the same time."""
+    start = threading.Barrier(4)
+
+    def work(_: int) -> Any:
+        start.wait(60)
+        return function(tf.ones([2, 3]))
+
+    with ThreadPoolExecutor(4) as pool:
+        return list(pool.map(work, range(4), timeout=120))
+
+
+def test_threads_wait_for_what_the_first_call_creates() -> None:
+    def check(seed: int) -> None:
+        keras.utils.set_random_seed(seed)
+        model = keras.Sequential([keras.layers.Dense(4), keras.layers.Dense(2)])
+        results = at_once(nbfn.function(lambda x: model(x)))
+        for result in results:
+            tf.debugging.assert_near(result, model(tf.ones([2, 3])))
+
+    for seed in range(4):
+        check(seed)
+
+
+def test_threads_wait_for_a_variable_of_the_function() -> None:
+    class Once:
+        weight = None
+
+        @nbfn.function
+        def __call__(self, x: Any) -> Any:
+            if self.weight is None:
+                self.weight = tf.Variable(tf.fill([3, 2], 2.0))
+            return x @ self.weight
+
+    for result in at_once(Once()):
+        assert result.numpy().tolist() == [[6.0, 6.0], [6.0, 6.0]]
