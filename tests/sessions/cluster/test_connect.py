@@ -41,10 +41,9 @@ def with_a_worker_that_dies(program: str, jobs: dict[str, list[str]]) -> dict[st
         assert {line_of(each) for each in servers.values()} == {"up"}
         notebook = started(program, text)
         assert line_of(notebook) == "kill 1"
-        servers[
-            "worker", "1"
-        ].terminate()  # which a forked one is told, and has ended when waited for
-        servers["worker", "1"].wait()
+        worker = servers["worker", "1"]
+        worker.terminate()  # `kill` would end only what waits for a forked program
+        worker.wait()
         assert notebook.stdin is not None
         notebook.stdin.write("killed\n")
         notebook.stdin.flush()
