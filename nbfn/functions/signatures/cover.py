@@ -250,17 +250,10 @@ def _serves(item: Any, value: Any) -> bool:
 
 
 def with_objects(signature: Any) -> Any:
-    """Replaces each `ObjectSpec` of a signature by its object, so that it can be traced.
-
-    Specifications lose the names that TensorFlow gave them, which a declared one may lack.
-    """
-
-    def to_trace(item: Any) -> Any:
-        if type(item) is tf.TensorSpec:
-            return tf.TensorSpec(item.shape, item.dtype)
-        return item.target if isinstance(item, ObjectSpec) else item
-
-    return tf.nest.map_structure(to_trace, signature)
+    """Replaces each `ObjectSpec` of a signature by its object, so that it can be traced."""
+    return tf.nest.map_structure(
+        lambda item: item.target if isinstance(item, ObjectSpec) else item, signature
+    )
 
 
 def _is_number(item: Any) -> bool:

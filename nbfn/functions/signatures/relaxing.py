@@ -91,7 +91,9 @@ def renew(function: Recorded) -> tuple[Trace, ...]:
         if not causes or concrete is None:
             continue
         if trace.serves_calls:
-            args, kwargs = with_objects(signature_of(trace))
+            # TensorFlow knows a declared signature, whose specifications may have no names.
+            has_signature = getattr(function, "input_signature", None) is not None
+            args, kwargs = ((), {}) if has_signature else with_objects(signature_of(trace))
             reason = Cause("stale", reasons(causes))
             fresh = recorder.traces[id(function.request(args, kwargs, reason))]
             if fresh is trace:

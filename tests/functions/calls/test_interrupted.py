@@ -12,7 +12,14 @@ import nbfn
 from nbfn import _tensorflow
 from nbfn.functions.recording import recorder
 
-PLACES = ("context_key", "context_key_after_trace", "missed", "twin", "_explain", "_count_trace")
+PLACES = (
+    "context_key",
+    "context_key_after_trace",
+    "on_miss",
+    "equivalent",
+    "_explain",
+    "_count_trace",
+)
 
 
 @pytest.fixture
