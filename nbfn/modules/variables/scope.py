@@ -133,9 +133,11 @@ class Scope:
         what = "parameter" if collection == "params" else "variable"
         remedy = "Pass the variables that init returned for this module"
         if not tree:
+            others = [each for each, values in self.store.tree.items() if values]
+            only = f", only {show_names(others)} is not" if others else ""
             return CollectionNotFoundError(
-                f"{self} needs the {what} {name!r}, but the collection {collection!r} is empty; "
-                f"there is {show_names(c for c, t in self.store.tree.items() if t)}. {remedy}."
+                f"{self} needs the {what} {name!r}, but the collection {collection!r} is "
+                f"empty{only}. {remedy}."
             )
         node = self.store.node(collection, self.path)
         kind = ParamNotFoundError if collection == "params" else VariableNotFoundError
