@@ -48,7 +48,7 @@ def remarks(python_function: Any, owner: Any = None, graph_time: Sequence[Any] =
     if not isinstance(function, FunctionType) or not is_user_module(function.__module__):
         return Remarks()
     try:
-        skipped = [each for arguments in graph_time for each in with_helpers(arguments)]
+        skipped = [helper for each in graph_time for helper in with_helpers(each)]
         arguments = {} if owner is None else {function.__code__.co_varnames[0]: value_of(owner)}
         finder = Finder(strict=False, skipped=[*graph_time, *skipped])
         found = list(finder.effects_in(function, arguments))

@@ -174,11 +174,13 @@ def reason_of_class(cls: type, *, is_own: bool) -> Reason | None:
     """Returns why creating an instance is Python's; None if the class's own code decides."""
     name = cls.__name__
     kind = "variable" if issubclass(cls, tf.Variable) else "make"
-    plain = Reason(kind, f"makes {with_article(name)}")
+    reason = Reason(kind, f"makes {with_article(name)}")
     if issubclass(cls, BaseException):
         return None
     if cls.__module__ == "builtins":
-        return None if name in _CONTAINERS else _reason_of_builtin(name, is_own=is_own, other=plain)
+        return (
+            None if name in _CONTAINERS else _reason_of_builtin(name, is_own=is_own, other=reason)
+        )
     if issubclass(cls, tf.GradientTape) and not is_own:
         return None
     if cls in (tf.TensorSpec, tf.TensorShape, tf.name_scope, tf.RaggedTensor, tf.IndexedSlices):
@@ -186,7 +188,7 @@ def reason_of_class(cls: type, *, is_own: bool) -> Reason | None:
     if not is_own and (is_user_module(cls.__module__) or package(cls.__module__) == "nbfn"):
         return None
     module = package(cls.__module__)
-    return plain if name in _READING_NOTHING.get(module, ()) else _MODULES.get(module) or plain
+    return reason if name in _READING_NOTHING.get(module, ()) else _MODULES.get(module) or reason
 
 
 def _reason_of_builtin(name: str, *, is_own: bool, other: Reason | None = None) -> Reason | None:

@@ -117,7 +117,7 @@ def _paths(
 
 
 def _with(names: tuple[str, ...], ran: TimedOperation, operation: Operation) -> tuple[str, ...]:
-    """Adds the type that ran to those known, if it differs from the graph's."""
+    """Adds the type that ran to the names of others, if it differs from the graph's."""
     plain = ran.type
     for prefix in _OWN_KERNELS:
         plain = plain.removeprefix(prefix)

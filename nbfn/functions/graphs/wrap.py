@@ -14,7 +14,7 @@ import tensorflow as tf
 from nbfn import _tensorflow
 from nbfn.errors import NbfnError
 from nbfn.functions.calls.record import RecordView, WatchedRecord, next_id
-from nbfn.functions.graphs.wrap_signature import Given, fixed_signature
+from nbfn.functions.graphs.wrap_signature import FixedSignature, fixed_signature
 from nbfn.functions.recording.registry import register
 from nbfn.functions.traces.cause import Cause
 from nbfn.functions.traces.variable_names import roots, unique_name
@@ -60,14 +60,14 @@ def wrap_function(
     if signature == ():
         items = []
     try:
-        given = fixed_signature(func, [*items, *python_values])
+        fixed = fixed_signature(func, [*items, *python_values])
     except TypeError as error:
         name = getattr(func, "__name__", repr(func))
         raise WrapError(
             f"`{name}` cannot be wrapped with this signature: {error}; give one specification or "
             "value for each parameter"
         ) from None
-    return WrappedFunction(func, given)
+    return WrappedFunction(func, fixed)
 
 
 class WrappedFunction(RecordView, tf.Module):  # type: ignore[misc]
@@ -82,23 +82,23 @@ class WrappedFunction(RecordView, tf.Module):  # type: ignore[misc]
         recorder: The record of its calls.
     """
 
-    def __init__(self, func: Callable[..., Any], given: Given) -> None:
+    def __init__(self, func: Callable[..., Any], signature: FixedSignature) -> None:
         label = getattr(func, "__name__", type(func).__name__)
         super().__init__(name=label if label.isidentifier() else None)
         self.id = next_id("observed")
         self.site = call_site()
         self.parameters = parameters_text(func)
-        self._given = given
+        self._signature = signature
         self._python_function = reference_to(func) or (lambda: None)
         started = time.perf_counter()
-        concrete = _wrap(func, given)
+        concrete = _wrap(func, signature)
         seconds = time.perf_counter() - started
         self.concrete_function = concrete
         setattr(self, "__call__", concrete)  # noqa: B010, so that what is loaded can be called
         self._owned = list(_tensorflow.owned_variables(concrete))
         self.recorder = WatchedRecord(label)
         cause = Cause("first_trace", "wrapped: traced once, and never again")
-        self.recorder.add_trace(concrete, given.key, cause, self.site, seconds, roots(func))
+        self.recorder.add_trace(concrete, signature.key, cause, self.site, seconds, roots(func))
         register(self)
 
     @property
@@ -117,7 +117,7 @@ class WrappedFunction(RecordView, tf.Module):  # type: ignore[misc]
             WrapError: If the arguments do not fit the specifications.
         """
         try:
-            tensors = self._given.tensors(args, kwargs)
+            tensors = self._signature.tensors(args, kwargs)
         except (TypeError, ValueError) as error:
             raise WrapError(f"`{self.label}` was called with wrong arguments: {error}") from None
         started = time.perf_counter()
@@ -164,11 +164,11 @@ def _fetched(value: Any) -> Any:
     return None
 
 
-def _wrap(func: Callable[..., Any], given: Given) -> Any:
+def _wrap(func: Callable[..., Any], signature: FixedSignature) -> Any:
     """Calls TensorFlow's ``wrap_function``, without keeping the Python function alive."""
     once = [func]
 
     def traced(*tensors: Any) -> Any:
-        return tf.nest.map_structure(_fetched, once.pop()(*given.arguments(tensors)))
+        return tf.nest.map_structure(_fetched, once.pop()(*signature.arguments(tensors)))
 
-    return tf.compat.v1.wrap_function(traced, given.specs)
+    return tf.compat.v1.wrap_function(traced, signature.specs)

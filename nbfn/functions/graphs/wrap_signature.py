@@ -18,7 +18,7 @@ from nbfn.text import shorten
 
 
 @dataclass(frozen=True)
-class Given:
+class FixedSignature:
     """The specifications and values of the parameters.
 
     Attributes:
@@ -84,7 +84,7 @@ class Given:
         return [tensor for name, item in wanted.items() for tensor in _fit(name, item, bound[name])]
 
 
-def fixed_signature(func: Callable[..., Any], items: Sequence[Any]) -> Given:
+def fixed_signature(func: Callable[..., Any], items: Sequence[Any]) -> FixedSignature:
     """Matches specifications and values with the parameters of a function.
 
     Raises:
@@ -94,7 +94,7 @@ def fixed_signature(func: Callable[..., Any], items: Sequence[Any]) -> Given:
     try:
         signature = inspect.signature(func)
     except ValueError:  # a built-in
-        return Given(tuple(f"argument_{i}" for i in range(len(items))), tuple(items))
+        return FixedSignature(tuple(f"argument_{i}" for i in range(len(items))), tuple(items))
     bound = signature.bind(*items).arguments
     names: list[str] = []
     for name in bound:
@@ -102,7 +102,7 @@ def fixed_signature(func: Callable[..., Any], items: Sequence[Any]) -> Given:
             names += [f"{name}_{i}" for i in range(len(bound[name]))]
         else:
             names.append(name)
-    return Given(tuple(names), tuple(items))
+    return FixedSignature(tuple(names), tuple(items))
 
 
 def _fit(name: str, item: Any, value: Any) -> list[tf.Tensor]:

@@ -83,10 +83,8 @@ def remedy_for(called: CallDescription, causes: Sequence[Cause]) -> Remedy | Non
 
 def is_declared(cause: Cause, by_value: frozenset[str]) -> bool:
     """Returns whether a signature declares that another value of the argument makes a trace."""
-    return cause.argument in by_value and cause.code in _OF_ARGUMENTS | {
-        "python_value",
-        "object_identity",
-    }
+    codes = _OF_ARGUMENTS | {"python_value", "object_identity"}
+    return cause.argument in by_value and cause.code in codes
 
 
 def _serves_every_size(cause: Cause) -> bool:
