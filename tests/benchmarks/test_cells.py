@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import functools
 import io
+import time
 from collections.abc import Callable, Iterator, Sequence
 from types import CodeType
 from typing import Any
@@ -15,10 +17,11 @@ import tensorflow as tf
 from nbfn.functions.segments.analysis import analyse_cell
 from nbfn.functions.segments.body import Surroundings
 from nbfn.functions.segments.cell import TracedCell
+from tests.benchmarks.turns import clock, in_turn, report
 from tests.functions.segments import corpus
 from tests.functions.segments.corpus.story import Story
 
-WARM_UP = 6
+WARM_UP = 12
 """Runs after which each segment has found whether it is faster as a graph."""
 
 SUBJECTS = ("exploration", "training", "simulation", "by_hand", "text", "images", "tables")
@@ -66,37 +69,46 @@ def runnable(stories: Sequence[Story]) -> list[Story]:
     return found
 
 
+def prepared(stories: Sequence[Story], way: str) -> list[Callable[[], Any]]:
+    with quiet():
+        return [WAYS[way](story) for story in stories]
+
+
+def run_all(cells: Sequence[Callable[[], Any]]) -> float:
+    started = time.perf_counter()
+    with quiet():
+        for cell in cells:
+            cell()
+    return time.perf_counter() - started
+
+
+@functools.cache
+def run_again(subject: str) -> dict[str, list[float]]:
+    stories = runnable(getattr(corpus, subject).STORIES)
+    ways = {way: functools.partial(run_all, prepared(stories, way)) for way in WAYS}
+    in_turn(ways, WARM_UP)
+    return in_turn(ways, rounds=15)
+
+
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("subject", SUBJECTS)
+@pytest.mark.benchmark(timer=clock)
 def test_run_again(benchmark: Any, subject: str, way: str) -> None:
     benchmark.group = f"cells run again: {subject}"
-    cells = [WAYS[way](story) for story in runnable(getattr(corpus, subject).STORIES)]
+    report(benchmark, run_again(subject)[way])
 
-    def run_all() -> None:
-        with quiet():
-            for cell in cells:
-                cell()
 
-    for _ in range(WARM_UP):
-        run_all()
-    benchmark.pedantic(run_all, rounds=5)
+@functools.cache
+def run_first() -> dict[str, list[float]]:
+    stories = runnable(corpus.training.STORIES)
+    ways = {way: lambda way=way: run_all(prepared(stories, way)) for way in WAYS}
+    return in_turn(ways, rounds=3)
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.benchmark(group="cells run for the first time: training")
+@pytest.mark.benchmark(group="cells run for the first time: training", timer=clock)
 def test_first_run(benchmark: Any, way: str) -> None:
-    stories = runnable(corpus.training.STORIES)
-
-    def made() -> tuple[tuple[Any, ...], dict[str, Any]]:
-        with quiet():
-            return ([WAYS[way](story) for story in stories],), {}
-
-    def run_all(cells: Sequence[Callable[[], Any]]) -> None:
-        with quiet():
-            for cell in cells:
-                cell()
-
-    benchmark.pedantic(run_all, setup=made, rounds=2)
+    report(benchmark, run_first()[way])
 
 
 @pytest.mark.parametrize("way", WAYS)
