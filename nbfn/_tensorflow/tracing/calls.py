@@ -11,6 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn._tensorflow.base import internal, saving
+from nbfn._tensorflow.tracing.hot_functions import HotFunction
 from nbfn._tensorflow.tracing.tracing import explicit_device
 
 _context = internal("eager.context")
@@ -265,14 +266,12 @@ def _executor(
         inference: The function.
         pack: Makes the result of its outputs; without it, the outputs are returned as a list.
     """
-    # By its name, as TensorFlow does. A StatefulPartitionedCall of the same function takes two
-    # thirds of the time, but its kernel stays in the runtime's cache after the function was
-    # deleted: 2.8 MB for each trace of 800 operations, until the process ends.
     outputs = inference.function_type.flat_outputs
     # `AtomicFunction.call_flat` attaches the shapes behind such handles (TensorFlow 2.21).
     if any(output.dtype._handle_data for output in outputs):
         return None
     name, number, context = inference.name.decode(), len(outputs), inference._bound_context
+    hot = HotFunction(inference)
 
     def execute(inputs: list[Any]) -> Any:
         # As in `Context.call_function` (TensorFlow 2.21). Options and `_execute.execute` are
@@ -283,10 +282,12 @@ def _executor(
         manager = _cancellation.context()
         try:
             if manager is None:
-                results = _execute.execute(
-                    name, num_outputs=number, inputs=inputs, attrs=attributes, ctx=context
-                )
-            else:
+                results = hot.execute(inputs, attributes)
+                if results is None:
+                    results = _execute.execute(
+                        name, num_outputs=number, inputs=inputs, attrs=attributes, ctx=context
+                    )
+            else:  # a cancelled operation would go on (TensorFlow 2.21)
                 results = _execute.execute_with_cancellation(
                     name, number, inputs, attributes, context, manager
                 )
@@ -301,7 +302,10 @@ def _executor(
 
 _HAS_DIRECT_CALL = (
     all(hasattr(_atomic, name) for name in ("InterpolateRuntimeError", "AtomicFunction"))
-    and all(hasattr(_execute, name) for name in ("execute", "execute_with_cancellation"))
+    and all(
+        hasattr(_execute, name)
+        for name in ("execute", "execute_with_cancellation", "quick_execute")
+    )
     and hasattr(_cancellation, "context")
     and hasattr(_record, "could_possibly_record")
 )
