@@ -195,16 +195,16 @@ def test_what_cannot_be_put_back_is_not_run_again() -> None:
 
 def test_a_tf_function_that_consumes_an_iterator_is_not_run_again() -> None:
     @tf.function
-    def step(elements):
+    def consuming(elements):
         return tf.gather(table, tf.cast(next(elements), tf.int32))
 
     elements = iter(tf.data.Dataset.from_tensor_slices([5, 1, 2]))
-    error = error_of(step, elements)
+    error = error_of(consuming, elements)
     assert seconds_of(error) == math.inf  # nothing is known of its calls
     assert "cannot be restored" in failure_in(error).sentence
     assert next(elements).numpy() == 1
-    assert step not in nbfn.session().functions
-    assert "step" not in str(nbfn.session().functions)
+    assert consuming not in nbfn.session().functions
+    assert "consuming" not in str(nbfn.session().functions)
 
 
 @pytest.mark.parametrize("effect", [tf.print, lambda x: tf.py_function(print, [x], [])])
