@@ -28,7 +28,7 @@ from nbfn.notebook.frames import (
 )
 
 _SHOWN = (Exception, KeyboardInterrupt)
-_RUN_OF_A_CELL = os.path.join("segments", "run.py")
+_RUN_OF_A_CELL = os.path.join("segments", "cell_run.py")
 
 
 @dataclass(frozen=True)
