@@ -268,7 +268,7 @@ def _relative(file: str) -> str | None:
         return None
 
 
-def trace_record(trace: Trace, function: str) -> protocol.TraceRecord:
+def trace_record(trace: Trace, function: str = "") -> protocol.TraceRecord:
     """Returns the row of a trace of the function with this id."""
     leaves = trace.key.shown.items()
     return record_of(
@@ -287,19 +287,20 @@ def _retrace_id(function: str, retrace: Retrace) -> str:
 
 
 def retrace_record(
-    retrace: Retrace, function: str, trace_ids: Mapping[int, str]
+    retrace: Retrace, function: str = "", trace_ids: Mapping[int, str] | None = None
 ) -> protocol.RetraceRecord:
     """Returns the row of a retrace; it is settled if its trace is not in `trace_ids`."""
+    ids = {} if trace_ids is None else trace_ids
     remedy = retrace.remedy
     return record_of(
         protocol.RetraceRecord,
         retrace,
         id=_retrace_id(function, retrace),
         function=function,
-        trace=trace_ids.get(retrace.trace, ""),
-        settled=retrace.trace not in trace_ids,
+        trace=ids.get(retrace.trace, ""),
+        settled=trace_ids is not None and retrace.trace not in ids,
         causes=[record_of(protocol.CauseRecord, cause) for cause in retrace.causes],
-        nearest=[trace_ids[number] for number in retrace.nearest if number in trace_ids],
+        nearest=[ids[number] for number in retrace.nearest if number in ids],
         cell=cell_of(retrace.site),
         remedy=None if remedy is None else record_of(protocol.RemedyRecord, remedy),
     )

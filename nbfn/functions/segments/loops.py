@@ -45,7 +45,8 @@ class Loop(Segment):
         self.body = body
         self._target = "" if isinstance(node, ast.While) else str(node.target.id)
         self._over_range = isinstance(node, ast.For) and _is_call_of(node.iter, "range")
-        self._iterated = _compiled(node.iter if self._target else node.test)
+        iterated = ast.Expression(node.iter if self._target else node.test)
+        self._iterated = compile(ast.fix_missing_locations(iterated), "<loop>", "eval")
         carried = [name for name in body.writes if name != self._target]
         if self._target and not self._over_range:
             carried.append(self._target)
@@ -187,10 +188,6 @@ def _loop(test: Any, body: Any, *state: Any) -> Any:
             if one is state[j] and following[i] is following[j]:
                 results[i] = results[j]
     return results
-
-
-def _compiled(node: ast.expr) -> Any:
-    return compile(ast.fix_missing_locations(ast.Expression(node)), "<loop>", "eval")
 
 
 def _is_call_of(node: ast.expr, name: str) -> bool:
