@@ -8,6 +8,7 @@ loop, so that every name has its value, and its kind, when the loop begins.
 from __future__ import annotations
 
 import ast
+import operator
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -55,7 +56,7 @@ class Loop(Segment):
         self.writes = self._carried
         self.changes = (*self.writes, self._target)
         self.reads = tuple(n for n in self.reads if n not in (_ITEM, _LOOP, "range"))
-        self.closed = {_ITEM: _item, _LOOP: _loop}
+        self.closed = {_ITEM: operator.getitem, _LOOP: _loop}
 
     @property
     def nodes(self) -> list[ast.stmt]:
@@ -160,10 +161,6 @@ def {_TEST}({_ITERATION}, {names}):
     assert isinstance(body, ast.FunctionDef)
     body.body[1:1] = map(copy_of_tree, node.body)
     return [first, *map(copy_of_tree, node.body), body, test, loop]
-
-
-def _item(items: Any, index: Any) -> Any:
-    return items[index]
 
 
 def _loop(test: Any, body: Any, *state: Any) -> Any:
