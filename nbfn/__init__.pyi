@@ -31,10 +31,10 @@ from .functions.traced.traced_function import TracedFunction as TracedFunction
 from .functions.watching.watch import watch as watch
 from .sessions.checkpoint import restore as restore
 from .sessions.checkpoint import save as save
+from .sessions.cluster.connect import ConnectError as ConnectError
 from .sessions.cluster.connect import Connection as Connection
 from .sessions.cluster.connect import connect as connect
-from .sessions.cluster.errors import ConnectError as ConnectError
-from .sessions.cluster.errors import StrategyError as StrategyError
+from .sessions.cluster.spread import StrategyError as StrategyError
 from .sessions.export.export import Export as Export
 from .sessions.export.export import export as export
 from .sessions.export.preflight import preflight as preflight

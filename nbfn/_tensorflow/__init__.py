@@ -110,7 +110,6 @@ from nbfn._tensorflow.running.run_metadata import run_collecting
 from nbfn._tensorflow.running.sampling import (
     compiles_with_xla,
     is_call,
-    operation_count,
     original,
     runs_in,
     samples,

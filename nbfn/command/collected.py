@@ -36,10 +36,8 @@ class CollectedRecords:
                 rows.pop(id, None)
         for id in removed.traces:
             trace = self.state.traces.get(id)
-            if (
-                trace is not None and trace.function in self.now.functions
-            ):  # evicted, or relaxed into another
-                del self.state.traces[id]
+            if trace is not None and trace.function in self.now.functions:
+                del self.state.traces[id]  # evicted, or relaxed into another
         for id in removed.runs:  # merged into other rows
             self.state.runs.pop(id, None)
         self.totals = protocol.Totals.model_validate(changes["totals"])
@@ -50,11 +48,7 @@ class CollectedRecords:
     def functions(self) -> list[protocol.FunctionRecord]:
         """The functions except those of cells in segments, in order of creation."""
         inside = {id for cell in self.state.cells.values() for id in cell.functions}
-        return [each for each in self._all_functions if each.id not in inside]
-
-    @property
-    def _all_functions(self) -> list[protocol.FunctionRecord]:
-        return list(self.state.functions.values())
+        return [each for each in self.state.functions.values() if each.id not in inside]
 
     @property
     def retrace_count(self) -> int:
@@ -63,7 +57,8 @@ class CollectedRecords:
         Only the newest 1000 of a function have records. A function does not count retraces whose
         traces can no longer serve.
         """
-        return max(sum(each.retraces for each in self._all_functions), len(self.state.retraces))
+        counted = sum(each.retraces for each in self.state.functions.values())
+        return max(counted, len(self.state.retraces))
 
     @property
     def cells(self) -> list[protocol.TracedCellRecord]:

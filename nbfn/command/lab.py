@@ -11,6 +11,8 @@ from urllib.parse import quote
 from nbfn.command.outcome import CommandError
 
 _FIRST_CELL = "%load_ext nbfn"
+_PRINTING = frozenset({"--version", "--help-all", "--show-config"})
+"""Arguments with which JupyterLab only prints something and exits."""
 
 
 def lab(arguments: Sequence[str]) -> None:
@@ -32,7 +34,7 @@ def lab(arguments: Sequence[str]) -> None:
         if not Path(each).is_file():
             raise CommandError(f"there is no notebook `{each}`; `nbfn lab` alone makes a new one")
     rest = [each for each in arguments if each not in notebooks[:1]]
-    if not _only_prints(arguments):
+    if _PRINTING.isdisjoint(arguments):
         rest = [*_opening(Path(notebooks[0]) if notebooks else _new_notebook(Path())), *rest]
 
     from jupyterlab.labapp import LabApp
@@ -46,11 +48,6 @@ def _opening(notebook: Path) -> list[str]:
     root = here if path.is_relative_to(here) else path.parent
     address = quote(path.relative_to(root).as_posix())
     return [f"--ServerApp.root_dir={root}", f"--LabApp.default_url=/lab/tree/{address}"]
-
-
-def _only_prints(arguments: Sequence[str]) -> bool:
-    """Returns whether JupyterLab only prints something and exits."""
-    return any(each in ("--version", "--help-all", "--show-config") for each in arguments)
 
 
 def _new_notebook(folder: Path) -> Path:

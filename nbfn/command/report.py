@@ -21,15 +21,13 @@ from nbfn import protocol, standalone
 from nbfn._version import __version__
 from nbfn.command.record import NotebookCell, NotebookRun
 from nbfn.outlines.cell import outline_of
-from nbfn.outlines.outline import Table, Words, place_text
+from nbfn.outlines.outline import SIGNS, Table, Words, place_text
 from nbfn.outlines.session import MEANINGS, SECTIONS, SessionState, session_outline
 from nbfn.sessions.feed import LIMITS
 from nbfn.text import count, data_size, duration
 
 MAX_ROWS = 1000
 """Maximum number of rows in a table or list; the others are counted."""
-
-_SIGNS = {"passed": "✓", "failed": "✗", "refused": "⊘", "unverified": "?"}
 
 
 def html_of(record: NotebookRun) -> str:
@@ -68,7 +66,7 @@ def html_of(record: NotebookRun) -> str:
         longest=max((cell.seconds or 0 for cell in record.cells), default=0) or 1,
         exported=_export_page(record),
         phrase=protocol.Phrase,
-        signs=_SIGNS,
+        signs={verdict: sign for verdict, (sign, _) in SIGNS.items()},
         max_rows=MAX_ROWS,
         made=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
         version=__version__,
@@ -93,9 +91,12 @@ def _snapshot(record: NotebookRun, outlines: dict[str, protocol.Page]) -> protoc
     tables = {
         name: dict(list(table.items())[-LIMITS.get(name, MAX_ROWS) :]) for name, table in state
     }
-    # The kernel has ended, so no work is running.
+    # The kernel has ended, so no work and no cell is running.
     tables["work"] = {}
-    tables["runs"] = {id: _as_ended(run) for id, run in state.runs.items()}
+    ended = {"running": False, "interrupted": 1}
+    tables["runs"] = {
+        id: run.model_copy(update=ended) if run.running else run for id, run in state.runs.items()
+    }
     rows, totals = protocol.Rows.model_validate(tables), record.collected.totals
     session_state = SessionState(rows, totals, users=SessionState(state, totals).captured_by)
     pages: dict[str, protocol.Page | None] = {
@@ -111,11 +112,6 @@ def _snapshot(record: NotebookRun, outlines: dict[str, protocol.Page]) -> protoc
         state=rows,
         pages=pages,
     )
-
-
-def _as_ended(run: protocol.RunRecord) -> protocol.RunRecord:
-    """Returns a run as it is after its kernel has ended."""
-    return run.model_copy(update={"running": False, "interrupted": 1}) if run.running else run
 
 
 def _markup(sentence: str) -> Markup:

@@ -50,7 +50,6 @@ class Initializer:
         return self.function(key, [int(n) for n in shape], tf.as_dtype(dtype))
 
     def __repr__(self) -> str:
-        """The name."""
         return self.name
 
     def __reduce__(self) -> Any:

@@ -69,7 +69,8 @@ def as_shown(line: CodeLine) -> CodeLine:
     """Returns the line of a cell from which a line of generated source was made."""
     for (file, first), (last, other, shift) in _moved.items():
         if file == line.file and first <= line.number <= last:
-            return replace(line, file=other, number=line.number + shift)
+            line = replace(line, file=other, number=line.number + shift)
+            break
     return replace(line, file=_shown_as.get(line.file, line.file))
 
 

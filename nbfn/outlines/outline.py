@@ -326,11 +326,6 @@ def reason(causes: Sequence[CauseLike], before: str = "", after: str = "") -> Ph
     return Phrase(text=text, page=page_of_cause(causes[0].code) if causes else None)
 
 
-def verdict_phrase(text: str, verdict: protocol.Verdict) -> Phrase:
-    """Returns a phrase that is drawn with the mark and the colour of a verdict."""
-    return Phrase(text=text, verdict=verdict)
-
-
 def place(cell: protocol.CodePlace | None) -> Words:
     """Returns a place in user code as words that link to it."""
     return place_text(cell) if cell is None else Phrase(text=place_text(cell), cell=cell)
@@ -351,7 +346,7 @@ def _title(outline: Outline) -> str:
     return f"<strong>{_sign_html(outline.verdict)}{_markup(outline.title)}</strong>"
 
 
-_SIGNS: dict[protocol.Verdict | None, tuple[str, str]] = {
+SIGNS: dict[protocol.Verdict | None, tuple[str, str]] = {
     "passed": ("✓", "#2da44e"),
     "failed": ("✗", "#e5534b"),
     "refused": ("⊘", "#e5534b"),
@@ -361,13 +356,13 @@ _SIGNS: dict[protocol.Verdict | None, tuple[str, str]] = {
 
 
 def _sign(verdict: protocol.Verdict | None) -> str:
-    return f"{_SIGNS[verdict][0]} " if verdict else ""
+    return f"{SIGNS[verdict][0]} " if verdict else ""
 
 
 def _sign_html(verdict: protocol.Verdict | None) -> str:
     if verdict is None:
         return ""
-    sign, colour = _SIGNS[verdict]
+    sign, colour = SIGNS[verdict]
     return f'<span style="color:{colour}">{sign}</span> '
 
 

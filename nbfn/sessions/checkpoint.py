@@ -98,7 +98,10 @@ def save(path: str | os.PathLike[str]) -> Checkpoint:
     target.parent.mkdir(parents=True, exist_ok=True)
     beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
-        parts = {**notebook.parts(), _BY_NAME: _holder(_with_numbers(notebook.state.owners))}
+        owners = enumerate(notebook.state.owners.items())
+        # With numbers, because a checkpoint does not keep the order.
+        by_name = {f"{number} {name}": each for number, (name, each) in owners}
+        parts = {**notebook.parts(), _BY_NAME: _holder(by_name)}
         tf.train.Checkpoint.write(_holder(parts), str(beside))
         with uninterrupted():
             # The index is moved last: without it, TensorFlow sees no checkpoint.
@@ -298,14 +301,12 @@ def _trackable(value: Any, seen: dict[int, Any], is_empty_too: bool) -> Any | No
     return _holder(kept) if kept else None
 
 
-def _with_numbers(named: Mapping[str, Any]) -> dict[str, Any]:
-    """Prefixes each name with its number, because a checkpoint does not keep the order."""
-    return {f"{number} {name}": each for number, (name, each) in enumerate(named.items())}
-
-
 def _holder(parts: Mapping[str, Any]) -> Any:
     """Returns an object that TensorFlow tracks, with these children under any names."""
-    return tf.train.Checkpoint(**parts)
+    holder = tf.train.Checkpoint()
+    for name, part in parts.items():
+        setattr(holder, name, part)  # the argument `root` of the class would be no child
+    return holder
 
 
 def _is_saved(value: Any) -> bool:

@@ -172,10 +172,11 @@ def _function(name: str, function: Any, log: CellLog) -> FunctionReads | None:
     if not traces:
         return None
     sources = [source for trace in traces for source in trace.state.fingerprints]
+    callers = {_key(cell): cell for trace in traces if (cell := trace.site.cell) is not None}
     return FunctionReads(
         name,
         function.site.cell,
-        tuple(_without_duplicates(trace.site.cell for trace in traces)),
+        tuple(callers.values()),
         tuple(dict.fromkeys(each.name for each in sources if _is_value(each, log))),
         tuple(dict.fromkeys(capture.name for trace in traces for capture in trace.captures)),
         tuple(_changes(function, traces, log)),
@@ -205,10 +206,6 @@ def _changes(function: Any, traces: list[Trace], log: CellLog) -> Iterator[Chang
 def root_of(name: str) -> str:
     """Returns the notebook's name at the root of a path such as ``config['rate']``."""
     return re.split(r"\W", name, maxsplit=1)[0]
-
-
-def _without_duplicates(found: Iterable[Cell | None]) -> list[Cell]:
-    return list({_key(cell): cell for cell in found if cell is not None}.values())
 
 
 def _key(cell: Cell) -> str | int | None:

@@ -205,7 +205,7 @@ def _cell_of(each: Any) -> str:
 
 
 def _models(named: Names, previous: dict[str, Tree]) -> dict[str, Tree]:
-    models = models_of(named)
+    models = {name: value for name, value in named if is_model(value)}
     trees: dict[str, Tree] = {}
     for name, value in models.items():
         began = time.monotonic()
@@ -228,8 +228,3 @@ def _models(named: Names, previous: dict[str, Tree]) -> dict[str, Tree]:
     for key in _read_at.keys() - alive - {_VARIABLES}:
         del _read_at[key]
     return trees
-
-
-def models_of(named: Names) -> dict[str, Any]:
-    """Returns the modules, Keras models and layers among some names."""
-    return {name: value for name, value in named if is_model(value)}

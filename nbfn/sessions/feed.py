@@ -454,7 +454,11 @@ class Feed:
             removed.models.extend(name for name in self._sent.models if name not in models)
             removed.objects.extend(name for name in self._sent.objects if name not in objects)
             self._put_named(put)
-        work = {id: row for id, row in self.environment.work.items() if self._is_published(row)}
+        work = {
+            id: row
+            for id, row in self.environment.work.items()
+            if self._is_whole or row.function in self._sent_rows
+        }
         put.work.update(_changed_rows(work, self._sent.work))
         removed.work.extend(id for id in self._sent.work if id not in work)
         alive = {each.id for each in functions} | {each.id for each in cells}
@@ -575,9 +579,6 @@ class Feed:
         put.runs.update((run.id, run_record(run)) for run in changed)
         removed.runs.extend(self._runs.keys() - now.keys())
         self._runs = now
-
-    def _is_published(self, row: protocol.WorkRecord) -> bool:
-        return self._is_whole or row.function in self._sent_rows
 
     def _row_of(self, cell: TracedCell) -> protocol.TracedCellRecord | None:
         """Returns the row of a cell; None if it cannot be built now."""

@@ -218,7 +218,10 @@ def _variables_and_tables(root: Any, record: Mapping[str, Any]) -> dict[str, Any
             if _OWN_LISTS.fullmatch(path) and own not in names and not own.startswith("Variable"):
                 name = own
             names[name] = value
-        elif isinstance(value, tf.Tensor) and owner is not value and not _is_start(path, root):
+        # `initializer` of a TensorFlow 1 model is no table. `load_v1_in_v2.py` sets both attributes
+        # on the loaded object (TensorFlow 2.21).
+        is_start = path == "initializer" and hasattr(root, "prune")
+        if isinstance(value, tf.Tensor) and owner is not value and not is_start:
             names[recorded.get(id(owner), name)] = owner
     for each in root.signatures.values():  # variables that only a graph refers to
         for variable in each.variables:
@@ -226,12 +229,6 @@ def _variables_and_tables(root: Any, record: Mapping[str, Any]) -> dict[str, Any
                 named.add(id(variable))
                 names.setdefault(variable.name.removesuffix(":0"), variable)
     return names
-
-
-def _is_start(path: str, root: Any) -> bool:
-    """Returns whether this is not a table but the initializer of a TensorFlow 1 model."""
-    # `load_v1_in_v2.py` sets both attributes on the loaded object (TensorFlow 2.21).
-    return path == "initializer" and hasattr(root, "prune")
 
 
 def _restored_functions(root: Any, record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -101,15 +101,12 @@ def memory_of(devices: Iterable[str], variables: Iterable[tf.Variable]) -> dict[
     for variable in variables:
         for part in getattr(variable, "values", (variable,)):  # one per replica under a strategy
             if part.dtype not in (tf.string, tf.resource, tf.variant):
-                place = _full_name(part.device, nbytes_by_device)
+                # TensorFlow lists local devices without job and task.
+                listed = (each for each in nbytes_by_device if part.device.endswith(each))
+                place = next(listed, part.device)
                 nbytes = part.dtype.size * (part.shape.num_elements() or 0)
                 nbytes_by_device[place] = nbytes_by_device.get(place, 0) + nbytes
     return {
         device: Memory(nbytes, *(_tensorflow.counted_memory(device) or ()))
         for device, nbytes in nbytes_by_device.items()
     }
-
-
-def _full_name(device: str, devices: Iterable[str]) -> str:
-    """Returns a device's name as TensorFlow lists it: without job and task if local."""
-    return next((each for each in devices if device.endswith(each)), device)

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from nbfn import protocol
-from nbfn.functions import Capture, Cause, Retrace, Trace, TracedFunction
+from nbfn.functions import Capture, Retrace, Trace, TracedFunction
 from nbfn.functions.calls.record import Observed, Record
 from nbfn.functions.segments.cell import TracedCell
 from nbfn.functions.segments.report import GRAPH
@@ -171,7 +171,7 @@ def add_rows(
             retraces=recorder.retrace_count,
             nbytes=_nbytes(traces) if row is None else row.nbytes,
             last_trace=recorder.last_trace.id if recorder.last_trace else None,
-            last_retrace=_retrace_id(function, retraces[-1]) if retraces else None,
+            last_retrace=_retrace_id(function.id, retraces[-1]) if retraces else None,
             title="",
             note="",
             measures=[],
@@ -188,7 +188,7 @@ def add_rows(
                 if capture.id not in rows.variables:
                     rows.variables[capture.id] = record_of(protocol.VariableRecord, capture)
     if settled or not is_noted or now.retrace_counts != sent.retrace_counts:
-        ids = {_retrace_id(function, each): each for each in retraces}
+        ids = {_retrace_id(function.id, each): each for each in retraces}
         now.retraces = set(ids)
         is_known = sent.retraces if is_noted and not settled else set()
         numbers = {trace.number: trace.id for trace in traces}
@@ -268,10 +268,6 @@ def _relative(file: str) -> str | None:
         return None
 
 
-def _cause(cause: Cause) -> protocol.CauseRecord:
-    return record_of(protocol.CauseRecord, cause)
-
-
 def trace_record(trace: Trace, function: str = "") -> protocol.TraceRecord:
     """Returns the row of a trace of the function with this id."""
     leaves = trace.key.shown.items()
@@ -280,14 +276,14 @@ def trace_record(trace: Trace, function: str = "") -> protocol.TraceRecord:
         trace,
         function=function,
         signature=[protocol.Leaf(path=path, type=str(leaf)) for path, leaf in leaves],
-        cause=_cause(trace.cause),
+        cause=record_of(protocol.CauseRecord, trace.cause),
         cell=cell_of(trace.site),
         captures=[capture.id for capture in trace.captures],
     )
 
 
-def _retrace_id(function: Observed, retrace: Retrace) -> str:
-    return f"{function.id}-retrace-{retrace.number}"
+def _retrace_id(function: str, retrace: Retrace) -> str:
+    return f"{function}-retrace-{retrace.number}"
 
 
 def retrace_record(
@@ -299,11 +295,11 @@ def retrace_record(
     return record_of(
         protocol.RetraceRecord,
         retrace,
-        id=f"{function}-retrace-{retrace.number}",
+        id=_retrace_id(function, retrace),
         function=function,
         trace=ids.get(retrace.trace, ""),
         settled=trace_ids is not None and retrace.trace not in ids,
-        causes=[_cause(cause) for cause in retrace.causes],
+        causes=[record_of(protocol.CauseRecord, cause) for cause in retrace.causes],
         nearest=[ids[number] for number in retrace.nearest if number in ids],
         cell=cell_of(retrace.site),
         remedy=None if remedy is None else record_of(protocol.RemedyRecord, remedy),

@@ -132,13 +132,9 @@ class Session:
         return {f.label: f for f in live_functions() if isinstance(f, WatchedFunction)}
 
     @property
-    def _is_notebooks(self) -> bool:
-        return self._namespace is notebook_namespace()
-
-    @property
     def shown(self) -> SessionState:
         """The rows and totals that all views show."""
-        if self._is_notebooks:
+        if self._namespace is notebook_namespace():
             update_environment(self.named(), now=True)
             source = feed()
         else:

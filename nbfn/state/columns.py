@@ -24,9 +24,9 @@ from nbfn.state.values.introspection import (
     dictionary,
     has_no_other,
     has_same_code,
-    has_slots,
     hides_no_builtin,
     member,
+    slots_of,
 )
 
 Check = Callable[[], bool]
@@ -241,7 +241,7 @@ class _Holder(NamedTuple):
         except (AttributeError, TypeError):
             return None
         # Those of a `threading.local` are found in another way.
-        is_plain = attributes is dictionary(owner) and not has_slots(type(owner))
+        is_plain = attributes is dictionary(owner) and not slots_of(type(owner))
         return cls(_Kind.OBJECT, fetch, owner) if is_plain else None
 
     @property

@@ -67,7 +67,8 @@ class GuardedState:
         """
         if changed:
             before = self.fingerprints
-            self.filled |= {s for s in changed if _is_filled(s, before.get(s, ABSENT))}
+            was_empty = (s for s in changed if before.get(s, ABSENT) in _NOTHING)
+            self.filled |= {source for source in was_empty if source.kind in _NAMES}
             self.fingerprints = dict(now)
             self.exempt_sources({*self.exempt, *changed} - self.filled)
 
@@ -80,10 +81,6 @@ class GuardedState:
     def without_exempt(self, fingerprints: Fingerprints) -> dict[Source, Fingerprint]:
         """Returns the fingerprints of what the traces of this state depend on."""
         return {source: e for source, e in fingerprints.items() if source not in self.exempt}
-
-
-def _is_filled(source: Source, before: Fingerprint) -> bool:
-    return source.kind in _NAMES and before in _NOTHING
 
 
 _NOTHING = (ABSENT, UNDEFINED, fingerprint(None), fingerprint({}))

@@ -141,7 +141,7 @@ def _with_hidden(found: list[Change]) -> list[Change]:
     of_classes = {
         source.name.rpartition(".")[2]: (source, old, new)
         for source, (old, new) in found
-        if _is_of_class(source) and ABSENT in (old, new)
+        if source.route.startswith(OF_CLASS) and ABSENT in (old, new)
     }
     joined: dict[Source, tuple[Fingerprint, Fingerprint]] = dict(found)
     for source, (old, new) in found if of_classes else ():
@@ -150,10 +150,6 @@ def _with_hidden(found: list[Change]) -> list[Change]:
             joined[source] = (before, new) if old == ABSENT else (old, after)
             joined.pop(hidden, None)
     return list(joined.items())
-
-
-def _is_of_class(source: Source) -> bool:
-    return source.route.startswith(OF_CLASS)
 
 
 def routes_above(route: str) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nbfn.outlines.outline import Outline, Table, Words, verdict_phrase
+from nbfn.outlines.outline import Outline, Table, Words
 from nbfn.protocol import Phrase
 from nbfn.sessions.export.export import Export
 from nbfn.text import count
@@ -57,8 +57,8 @@ def is_verified(export: Export) -> bool:
 def verdict(status: str | None) -> Phrase:
     """Returns the result of a signature's verification in words; None if there was none."""
     if status is None:
-        return verdict_phrase("not verified", "unverified")
-    return verdict_phrase(_VERDICTS[status], "passed" if status == "equal" else "unverified")
+        return Phrase(text="not verified", verdict="unverified")
+    return Phrase(text=_VERDICTS[status], verdict="passed" if status == "equal" else "unverified")
 
 
 _VERDICTS = {

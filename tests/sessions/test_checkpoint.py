@@ -192,6 +192,16 @@ def test_each_value_is_written_once(notebook, tmp_path) -> None:
     assert notebook["write"].numpy() == 1.0
 
 
+@pytest.mark.parametrize("name", ["root", "self", "restore"])
+def test_names_that_tensorflow_has_for_something_else(notebook, tmp_path, name: str) -> None:
+    notebook["weight"], notebook[name] = tf.Variable(1.0), tf.Variable(2.0)
+    nbfn.save(tmp_path / "run")
+    notebook["weight"].assign(0.0)
+    notebook[name].assign(0.0)
+    nbfn.restore(tmp_path / "run")
+    assert (notebook["weight"].numpy(), notebook[name].numpy()) == (1.0, 2.0)
+
+
 def test_what_does_not_fit_changes_nothing(full, tmp_path) -> None:
     nbfn.save(tmp_path / "run")
     full["weight"].assign(3.0)

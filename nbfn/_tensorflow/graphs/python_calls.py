@@ -27,14 +27,9 @@ def graph_time_functions(graph: Any) -> list[Callable[..., Any]]:
     if not hasattr(_registry, "size") or not hasattr(_registry, "get") or not _registry.size():
         return []
     # The registry holds them weakly; the graphs keep them alive (TensorFlow 2.21).
-    registered = (_registry.get(token) for token in _tokens(graph.as_graph_def()))
+    calls = (node for node in all_nodes(graph.as_graph_def()) if node.op in PYTHON_CALLS)
+    registered = (_registry.get(call.attr["token"].s.decode()) for call in calls)
     return [passed for each in registered if each is not None for passed in _given(each)]
-
-
-def _tokens(definition: Any) -> Iterator[str]:
-    for node in all_nodes(definition):
-        if node.op in PYTHON_CALLS:
-            yield node.attr["token"].s.decode()
 
 
 def _given(registered: Any) -> Iterator[Callable[..., Any]]:

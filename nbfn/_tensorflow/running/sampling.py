@@ -101,11 +101,6 @@ def original(at: StackFrame) -> StackFrame:
     return at if found is None else StackFrame(*found)
 
 
-def operation_count(graph: Any) -> int:
-    """Returns the number of operations in a graph that is being built."""
-    return len(graph.get_operations())
-
-
 def compiles_with_xla() -> bool:
     """Returns whether the current trace will be compiled with XLA; False if unknown."""
     for frame, _ in traceback.walk_stack(sys._getframe(1)):

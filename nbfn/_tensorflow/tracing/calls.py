@@ -56,16 +56,6 @@ def iterator_parts(iterator: Any) -> tuple[Any, Any] | None:
     return None if resource is None else (iterator._type_spec, resource)
 
 
-def is_plain_eager() -> bool:
-    """Returns whether calls run eagerly, outside strategies, and nothing is being saved."""
-    return (
-        tf.executing_eagerly()
-        and not tf.distribute.has_strategy()
-        and not tf.config.functions_run_eagerly()
-        and not saving()
-    )
-
-
 def _cheap_tensor_key(tensor: Any) -> Any:
     dtype = tensor._datatype_enum()
     return None if dtype in _HANDLES else (dtype, tensor._shape_tuple())
@@ -97,11 +87,17 @@ def tensor_keys(values: Iterable[Any]) -> list[Any] | None:
 
 
 def _public_plain_eager_device() -> str | None:
-    return explicit_device() if is_plain_eager() else None
+    is_plain = (
+        tf.executing_eagerly()
+        and not tf.distribute.has_strategy()
+        and not tf.config.functions_run_eagerly()
+        and not saving()
+    )
+    return explicit_device() if is_plain else None
 
 
 def _quick_plain_eager_device() -> str | None:
-    # Each hit needs this: it reads what the functions in `is_plain_eager` read (TensorFlow 2.21).
+    # Each hit needs this: it reads what the public functions above read (TensorFlow 2.21).
     here = _context.context()._thread_local_data
     if (
         not here.is_eager
@@ -124,7 +120,8 @@ def _has_quick_device() -> bool:
 plain_eager_device: Callable[[], str | None] = (
     _quick_plain_eager_device if _has_quick_device() else _public_plain_eager_device
 )
-"""Returns the requested device, or an empty text; None unless `is_plain_eager`."""
+"""Returns the requested device, or an empty text; None in graphs, under strategies, while something
+is saved, and where functions run eagerly."""
 
 
 def calls_back() -> bool:

@@ -76,16 +76,12 @@ def _of_python(before: Any, after: Any) -> str | None:
         after = after.numpy()
         after = after.decode() if isinstance(after, bytes) and isinstance(before, str) else after
     try:
-        same = before is after or bool(np.all(before == after)) or _both_nan(before, after)
+        same = before is after or bool(np.all(before == after))
         if not same and isinstance(before, float):
-            same = bool(np.isclose(before, after, rtol=1e-6))
+            same = bool(np.isclose(before, after, rtol=1e-6, equal_nan=True))
     except (TypeError, ValueError):
         same = False
     return None if same else f"is {_text(before)} eagerly, and {_text(after)} traced"
-
-
-def _both_nan(before: Any, after: Any) -> bool:
-    return isinstance(before, float) and before != before and bool(after != after)
 
 
 def _of_arrays(left: tf.Tensor, right: tf.Tensor) -> str | None:

@@ -167,14 +167,11 @@ def _errors(outcome: Outcome, source: _Source) -> Iterator[Difference]:
         return
     parts = []
     for run, error in (("eagerly", eager), ("traced", traced)):
-        parts.append(f"{run} it {_raises(error)}" if error is not None else f"{run} it returns")
+        raised = f"raises {type(error).__name__}: {shorten(str(error))}"
+        parts.append(f"{run} it {raised if error is not None else 'returns'}")
     error = traced if traced is not None else eager
     place = outcome.place_of(error, source.files)
     yield Difference("error", "the call", "; ".join(parts), source.site(*place))
-
-
-def _raises(error: BaseException) -> str:
-    return f"raises {type(error).__name__}: {shorten(str(error))}"
 
 
 def _values(outcome: Outcome, source: _Source) -> Iterator[Difference]:

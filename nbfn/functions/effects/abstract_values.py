@@ -199,8 +199,11 @@ class CodeScope:
         cls, owner = self.name("__class__"), next(iter(self.own.values()), UNKNOWN)
         if arguments:
             cls, owner = self.value(arguments[0]), self.value(arguments[-1])
-        pairs = itertools.product(cls.objects, owner.objects)
-        return _join_all(value_of(super(*each)) for each in pairs if _is_instance(*reversed(each)))
+        return _join_all(
+            value_of(super(base, value))
+            for base, value in itertools.product(cls.objects, owner.objects)
+            if isinstance(base, type) and base in type(value).__mro__
+        )
 
     def _attribute(self, base: AbstractValue, name: str) -> AbstractValue:
         if base is TENSOR:
@@ -229,10 +232,6 @@ def _join_all(values: Iterable[AbstractValue]) -> AbstractValue:
     for value in values:
         found = value if found is None else found.joined(value)
     return UNKNOWN if found is None else found
-
-
-def _is_instance(value: Any, cls: Any) -> bool:
-    return isinstance(cls, type) and cls in type(value).__mro__
 
 
 def _result_of(function: Any, default: Iterable[AbstractValue]) -> AbstractValue:

@@ -44,6 +44,7 @@ from nbfn.functions.effects.abstract_values import (
 )
 from nbfn.functions.effects.rules import Reason
 from nbfn.functions.effects.syntax_trees import parameters, source_of
+from nbfn.text import cut
 
 Keywords = Mapping[str | None, AbstractValue]
 """The values of a call's keyword arguments; the key None means that there may be more of them."""
@@ -148,7 +149,8 @@ class Finder:
         arguments = arguments or {}
         # Functions of one decorator share their code, and differ in what they close over.
         closed = (id(each) for each in closure(function).values())
-        key = (function.__code__, *closed, *((n, _identity(v)) for n, v in arguments.items()))
+        given = ((n, v.kind, *map(id, v.objects)) for n, v in arguments.items())
+        key = (function.__code__, *closed, *given)
         if key in self.seen:
             return
         self.seen[key] = (function, arguments)
@@ -761,10 +763,6 @@ def _defaults(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
     yield from (function.__kwdefaults__ or {}).items()
 
 
-def _identity(value: AbstractValue) -> Any:
-    return (value.kind, *(id(each) for each in value.objects))
-
-
 def _target(node: ast.AST) -> str:
     """Returns the expression that a statement or a call writes to or draws from."""
     if isinstance(node, ast.Call):
@@ -808,6 +806,5 @@ def short_source(node: ast.AST) -> str:
     if isinstance(node, ast.Call):
         return f"{short_source(node.func)}(…)"
     if isinstance(node, ast.expr):
-        text = ast.unparse(node)
-        return text if len(text) <= 40 else f"{text[:39]}…"
+        return cut(ast.unparse(node), 40)
     return type(node).__name__.lower()

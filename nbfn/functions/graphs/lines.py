@@ -9,7 +9,6 @@ from typing import Any
 
 from nbfn import _tensorflow
 from nbfn.functions.calls.placement import run
-from nbfn.functions.calls.record import clock
 from nbfn.functions.checking.check import trial_of
 from nbfn.functions.graphs.operations import graph_of_concrete
 from nbfn.functions.graphs.times import GraphTimes, graph_times
@@ -127,7 +126,7 @@ def lines(function: Any, *args: Any, **kwargs: Any) -> LineTimes:
     whole = found.seconds or 1.0
     record = getattr(observer, "recorder", function.recorder)
     record.lines = tuple((e.site, e.seconds, e.seconds / whole) for e in in_order)
-    record.changed = next(clock)
+    record.touch()
     return LineTimes(function.label, tuple(in_order), found.seconds, notes)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,19 +78,17 @@ def extent_of(name: str, array: np.ndarray, at: tuple[int, ...] | None = None) -
     first = array.reshape(-1)[: MAX_VALUES + 1]
     texts = [_value(each) for each in first[:MAX_VALUES]]
     values = ", ".join([*texts, "…"] if first.size > MAX_VALUES else texts)
-    found = _value(array[_within(at, array.shape)]) if _fits(at, array.shape) else ""
     dtype = "string" if array.dtype.kind in "OSU" else array.dtype.name
+    found = "" if at is None else _value_at(at, array)
     return Extent(name, dtype, array.shape, low, high, not_finite, values, found)
 
 
-def _fits(at: tuple[int, ...] | None, shape: Sequence[int]) -> bool:
-    return at is not None and len(at) >= len(shape) and 0 not in shape
-
-
-def _within(at: Any, shape: Sequence[int]) -> tuple[int, ...]:
-    """Returns the position in an operand that is broadcast."""
-    own = at[len(at) - len(shape) :]
-    return tuple(min(i, size - 1) for i, size in zip(own, shape, strict=True))
+def _value_at(at: tuple[int, ...], array: np.ndarray) -> str:
+    """Returns what an operand has for a position in the result, to whose shape it is broadcast."""
+    if len(at) < array.ndim or not array.size:
+        return ""
+    own = at[len(at) - array.ndim :]
+    return _value(array[tuple(min(i, size - 1) for i, size in zip(own, array.shape, strict=True))])
 
 
 def is_float(array: Any) -> bool:

@@ -32,14 +32,20 @@ class Explanation:
     nearest: tuple[Trace, ...] = ()
     remedy: Remedy | None = None
 
-    def __repr__(self) -> str:
+    @property
+    def verdict(self) -> tuple[str, str]:
+        """What would happen, and which trace serves the call or why none does, as text."""
         if self.trace is not None:
             arguments = self.trace.signature or "no arguments"
-            return f"a hit: trace {self.trace.number} would serve ({arguments})"
-        verb = "would retrace" if self.nearest else "would trace"
-        text = f"{verb}: " + reasons(self.causes)
-        if self.nearest:
-            text += f" (nearest: {numbered('trace', [each.number for each in self.nearest])})"
+            return "a hit", f"trace {self.trace.number} would serve ({arguments})"
+        why = reasons(self.causes)
+        if not self.nearest:
+            return "would trace", why
+        numbers = numbered("trace", [each.number for each in self.nearest])
+        return "would retrace", f"{why} (nearest: {numbers})"
+
+    def __repr__(self) -> str:
+        text = ": ".join(self.verdict)
         return text if self.remedy is None else f"{text}. {self.remedy}"
 
 

@@ -142,7 +142,7 @@ class OutputContract:
         paths = self._paths.get(id(expected), ())
         for path in paths:  # also if a graph would copy it: the name keeps its object
             if _is_same(got, _at_path(self._symbols, path)):
-                return _build_argument(path)
+                return lambda _, arguments, __: _at_path(arguments, path)
         # Which object Python returned may depend on a value, as in `if norm < limit`.
         if paths and got is not expected:
             raise _broken(name, "as an existing object, depending on a value")
@@ -276,10 +276,6 @@ def _is_near(one: Any, other: Any) -> bool:
     finite = np.isfinite(other)
     size = np.max(np.abs(other[finite]), initial=0.0)
     return bool(np.allclose(one, other, rtol=0.01, atol=0.01 * size + 1e-6, equal_nan=True))
-
-
-def _build_argument(path: tuple[Any, ...]) -> Build:
-    return lambda _, arguments, __: _at_path(arguments, path)
 
 
 def _at_path(arguments: Any, path: tuple[Any, ...]) -> Any:

@@ -8,6 +8,7 @@ loop, so that every name has its value, and its kind, when the loop begins.
 from __future__ import annotations
 
 import ast
+import operator
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -45,7 +46,8 @@ class Loop(Segment):
         self.body = body
         self._target = "" if isinstance(node, ast.While) else str(node.target.id)
         self._over_range = isinstance(node, ast.For) and _is_call_of(node.iter, "range")
-        self._iterated = _compiled(node.iter if self._target else node.test)
+        iterated = ast.Expression(node.iter if self._target else node.test)
+        self._iterated = compile(ast.fix_missing_locations(iterated), "<loop>", "eval")
         carried = [name for name in body.writes if name != self._target]
         if self._target and not self._over_range:
             carried.append(self._target)
@@ -54,7 +56,7 @@ class Loop(Segment):
         self.writes = self._carried
         self.changes = (*self.writes, self._target)
         self.reads = tuple(n for n in self.reads if n not in (_ITEM, _LOOP, "range"))
-        self.closed = {_ITEM: _item, _LOOP: _loop}
+        self.closed = {_ITEM: operator.getitem, _LOOP: _loop}
 
     @property
     def nodes(self) -> list[ast.stmt]:
@@ -161,10 +163,6 @@ def {_TEST}({_ITERATION}, {names}):
     return [first, *map(copy_of_tree, node.body), body, test, loop]
 
 
-def _item(items: Any, index: Any) -> Any:
-    return items[index]
-
-
 def _loop(test: Any, body: Any, *state: Any) -> Any:
     """Runs the loop; names that an iteration leaves with one tensor share the result."""
     following: Sequence[Any] = ()
@@ -187,10 +185,6 @@ def _loop(test: Any, body: Any, *state: Any) -> Any:
             if one is state[j] and following[i] is following[j]:
                 results[i] = results[j]
     return results
-
-
-def _compiled(node: ast.expr) -> Any:
-    return compile(ast.fix_missing_locations(ast.Expression(node)), "<loop>", "eval")
 
 
 def _is_call_of(node: ast.expr, name: str) -> bool:

@@ -99,13 +99,10 @@ def read_signature(signature: Any) -> tuple[Any, Pattern | None]:
     written = (long_form(signature),) if is_short(signature) else long_form(signature)
     if all(isinstance(leaf, tf.TypeSpec) for leaf in tf.nest.flatten(written)):
         return (signature if written == signature else written), None
-    if not any(map(_is_pattern, tf.nest.flatten(written))):
+    patterns = (_Marker, ListOf, _AnyDtype)
+    if not any(isinstance(leaf, patterns) for leaf in tf.nest.flatten(written)):
         return signature, None
     return None, Pattern(tuple(written))
-
-
-def _is_pattern(leaf: Any) -> bool:
-    return isinstance(leaf, (_Marker, ListOf, _AnyDtype))
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -27,11 +26,12 @@ def keras_parts(value: Any) -> list[tuple[str, Any]] | None:
     variables that are not in it.
     """
     cls: Any = type(value)
-    if not _derives_from_keras(cls) or not hasattr(cls, "variables"):
+    if not any(map(_is_keras, cls.__mro__)) or not hasattr(cls, "variables"):
         return None
     try:
         parts = list(_parts_of_layer(value)) if all(hasattr(value, each) for each in _OWN) else []
-        if parts and _inherits_variables(cls):
+        # Keras's own property `variables` lists what is in the layers.
+        if parts and _is_keras(next(each for each in cls.__mro__ if "variables" in vars(each))):
             return parts
         variables = list(value.variables)
         if not all(map(is_keras_variable, variables)):
@@ -72,14 +72,3 @@ def _path_in(owner: str, variable: Any) -> str:
 
 def _is_keras(cls: type) -> bool:
     return cls.__module__.startswith("keras.")
-
-
-@functools.lru_cache(4096)
-def _derives_from_keras(cls: Any) -> bool:
-    return any(map(_is_keras, cls.__mro__))
-
-
-@functools.lru_cache(4096)
-def _inherits_variables(cls: Any) -> bool:
-    """Returns whether ``variables`` is Keras's own, which lists what is in the layers."""
-    return _is_keras(next(base for base in cls.__mro__ if "variables" in vars(base)))

@@ -60,7 +60,7 @@ class Activity:
         graph, recorder = self._graph(), self.recorder
         if graph is None:
             return None
-        done = _tensorflow.operation_count(graph)
+        done = len(graph.get_operations())
         trace = recorder.last_trace if recorder is not None else None
         return done, max(done, trace.operations) if trace is not None else None
 

@@ -6,6 +6,7 @@ list of callbacks with each new concrete function.
 
 from __future__ import annotations
 
+import functools
 import threading
 import weakref
 from typing import Any
@@ -84,7 +85,7 @@ def _observer_of(obj: Any) -> Any:
             "the tf.function that it came from"
         )
     if is_model(obj) or tf_functions(obj):
-        group = WatchedObject(obj, _observe_hits)
+        group = WatchedObject(obj, functools.partial(observe, hits=True))
         with _lock:
             _groups.add(group)
         if is_model(obj):
@@ -129,10 +130,6 @@ def observe(
 def _known_observer(function: Any) -> WatchedFunction | None:
     fetch = _observers.get(function)
     return None if fetch is None else fetch()
-
-
-def _observe_hits(function: Any, name: str, owner: Any) -> WatchedFunction:
-    return observe(function, name, owner, hits=True)
 
 
 def discover() -> bool:

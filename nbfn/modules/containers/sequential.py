@@ -120,5 +120,4 @@ class Sequential(Container):
 
     @nowrap
     def __exit__(self, *error: Any) -> None:
-        """Leaves the name scope."""
         _open.scopes.pop().__exit__(*error)

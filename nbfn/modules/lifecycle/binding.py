@@ -50,7 +50,6 @@ class InternalState:
     """
 
     def __init__(self) -> None:
-        """Creates the state of a module under construction."""
         self.scope: Scope | None = None
         self.ready = False
         self.preparing = False

@@ -7,7 +7,7 @@ calls cost almost nothing. No tensors are kept.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -56,17 +56,11 @@ def note(module: Any, args: Any, kwargs: Any, output: Any) -> None:
 
 def types_text(value: Any) -> str:
     """Formats the dtypes and shapes of tensors and arrays in nested containers."""
-    return ", ".join(_one(leaf) for leaf in _tensors(value))
-
-
-def _tensors(value: Any) -> Iterator[Any]:
-    for _, leaf in leaves(value):
-        if tf.is_tensor(leaf) or hasattr(leaf, "__array__"):
-            yield leaf
-
-
-def _one(tensor: Any) -> str:
-    return tensor_type(tf.as_dtype(tensor.dtype).name, tf.TensorShape(tensor.shape))
+    return ", ".join(
+        tensor_type(tf.as_dtype(leaf.dtype).name, tf.TensorShape(leaf.shape))
+        for _, leaf in leaves(value)
+        if tf.is_tensor(leaf) or hasattr(leaf, "__array__")
+    )
 
 
 def _is_same(one: Any, other: Any) -> bool:

@@ -24,7 +24,6 @@ class Declarations:
     __slots__ = ("kind", "names")
 
     def __init__(self, kind: str) -> None:
-        """Creates an empty table."""
         self.kind = kind
         self.names = TakenNames()
 
@@ -41,7 +40,6 @@ class MethodStack(threading.local):
     """
 
     def __init__(self) -> None:
-        """Creates a context in which nothing runs."""
         self.modules: list[Any] = []
         self.tables: dict[int, Declarations] = {}
         self.interceptors: list[Any] = []

@@ -30,7 +30,6 @@ class TakenNames:
     __slots__ = ("_counts", "_taken")
 
     def __init__(self) -> None:
-        """Creates an empty set of names."""
         self._taken: dict[str, tuple[str | None, ...]] = {}
         self._counts: dict[str, int] = {}
 

@@ -81,9 +81,6 @@ class Application:
         """Calls the function; AutoGraph converts it as if it were called directly."""
         with self:
             output = call_as_here(self.function, args, kwargs)
-        return self._result(output)
-
-    def _result(self, output: Any) -> Any:
         # With the mutable collections if any were requested.
         return output if self._pure else (output, self.store.result())
 

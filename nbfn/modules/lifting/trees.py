@@ -22,7 +22,6 @@ class Trees:
     """
 
     def __init__(self, label: str, modules: Any) -> None:
-        """Records the place of each module in a structure of modules."""
         self._label = label
         self._modules = modules
         self._owners: list[Any] = []

@@ -233,7 +233,8 @@ class Bound(Members, library=True):
                     "rebind(module, ..., rngs=nn.key(0))."
                 )
         else:
-            carried = Carried(kept=tuple(_state_names(state)))
+            names = [(c, "/".join(path)) for c, tree in state.items() for path, _ in leaves(tree)]
+            carried = Carried(kept=tuple(names))
         bound = _revived(module, state, store.rngs, store.mutable)
         bound._internal.carried = carried
         return bound
@@ -375,11 +376,8 @@ class Bound(Members, library=True):
     def _nothing_at(self, parts: list[str], children: Mapping[str, Any]) -> PathNotFoundError:
         scope = self._internal.scope
         where = scope.label(self) if scope else f"unbound {type(self).__name__}"
-        variables = (
-            {path[0] for tree in scope.tree().values() for path, _ in leaves(tree)}
-            if (scope)
-            else set()
-        )
+        trees = scope.tree().values() if scope else ()
+        variables = {path[0] for tree in trees for path, _ in leaves(tree)}
         hint = did_you_mean(parts[0], {*children, *variables})
         if parts[0] in variables:
             hint = (
@@ -414,10 +412,6 @@ def _revived(module: Any, state: Any, rngs: Mapping[str, Any], mutable: Any) -> 
     bound._bound_store("bind").rngs.update(rngs)
     bound._track()
     return bound
-
-
-def _state_names(state: Mapping[str, Any]) -> list[tuple[str, str]]:
-    return [(c, "/".join(path)) for c, tree in state.items() for path, _ in leaves(tree)]
 
 
 def _carry(state: Mapping[str, Any], wanted: Mapping[str, Any]) -> tuple[dict[str, Any], Carried]:

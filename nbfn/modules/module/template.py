@@ -141,10 +141,8 @@ class Template(tf.Module):
                 )
         make_dataclass(cls, kw_only)
         wrap_class(cls)
-        overridden = (
-            n for n in ("declare", "setup") if getattr(cls, n) is not getattr(Template, n)
-        )
-        cls.__hooks__ = tuple(overridden)
+        hooks = ("declare", "setup")
+        cls.__hooks__ = tuple(n for n in hooks if getattr(cls, n) is not getattr(Template, n))
 
     def __new__(cls, /, *args: Any, **kwargs: Any) -> Any:
         """Returns the child of an earlier call, or a new instance with its private state."""
@@ -335,7 +333,7 @@ class Template(tf.Module):
                     members = inspect_hook(self, "setup")
                 except Exception as error:  # `setup` is user code and may need a bound module
                     cause = error
-        if name in members and not _is_absent(members[name]):
+        if name in members and not any(isinstance(v, Absent) for _, v in leaves(members[name])):
             return members[name]
         method = frame.f_code.co_name.removeprefix("tf__")
         if method_stack.current_module() is self and hasattr(type(self), method):
@@ -377,12 +375,12 @@ class Template(tf.Module):
         return configuration(self) == configuration(other)
 
     def __hash__(self) -> int:
-        """Consistent with ``==``."""
         return id(self) if self._has_identity() else hash(configuration(self))
 
     def __repr__(self) -> str:
         """Formats the constructor call, and known submodules of a bound module; runs no setup."""
-        shown = [f"{n}={v!r}" for n, v in init_fields(self).items() if v is not _default(self, n)]
+        defaults = {name: field.default for name, field in self.__dataclass_fields__.items()}
+        shown = [f"{n}={v!r}" for n, v in init_fields(self).items() if v is not defaults[n]]
         if self.name is not None and self._internal.scope is None and self.parent is None:
             shown.append(f"name={self.name!r}")
         text = f"{type(self).__name__}({', '.join(shown)})"
@@ -424,17 +422,8 @@ def _with_variables(method: str) -> str:
     )
 
 
-def _is_absent(value: Any) -> bool:
-    """Returns whether a value contains a variable that an unbound module does not have."""
-    return any(isinstance(leaf, Absent) for _, leaf in leaves(value))
-
-
 def _is_library(base: type) -> bool:
     return base is tf.Module or base is Template or "__library__" in vars(base)
-
-
-def _default(module: Any, name: str) -> Any:
-    return module.__dataclass_fields__[name].default
 
 
 make_dataclass(Template)

@@ -54,7 +54,6 @@ class Spec(Mapping[str, Any]):
     __schema__: ClassVar[Schema]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Turns the subclass into a dataclass after checking its definition."""
         super().__init_subclass__(**kwargs)
         _prepare(cls)
 
@@ -130,7 +129,6 @@ class Spec(Mapping[str, Any]):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
-        """Defines how pydantic checks a field with a spec."""
         return core_schema_of(cls, handler)
 
     # -- mapping -------------------------------------------------------------------------------
@@ -159,11 +157,9 @@ class Spec(Mapping[str, Any]):
         return dict(self) == dict(other) if isinstance(other, Mapping) else NotImplemented
 
     def __hash__(self) -> int:
-        """Consistent with ``==``."""
         return hash(_hashable(self))
 
     def __repr__(self) -> str:
-        """Formats the constructor call."""
         shown = ", ".join(f"{name}={value!r}" for name, value in self.items())
         return f"{type(self).__qualname__.rpartition('<locals>.')[2]}({shown})"
 
@@ -177,7 +173,6 @@ class Spec(Mapping[str, Any]):
         raise _frozen(self, name)
 
     def __delattr__(self, name: str) -> None:
-        """Refuses to delete a field."""
         raise _frozen(self, name)
 
 

@@ -55,15 +55,12 @@ class Filter:
         )
 
     def __contains__(self, name: object) -> bool:
-        """Returns whether the collection is selected."""
         return (name in self.names) != self.complement
 
     def __invert__(self) -> Filter:
-        """Returns a filter for every collection that this one does not select."""
         return Filter(self.names, not self.complement)
 
     def __and__(self, other: Filter) -> Filter:
-        """Returns a filter for the collections that both filters select."""
         if self.complement and other.complement:
             return Filter(self.names | other.names, complement=True)
         if self.complement:
@@ -73,11 +70,9 @@ class Filter:
         return Filter(self.names & other.names)
 
     def __or__(self, other: Filter) -> Filter:
-        """Returns a filter for the collections that either filter selects."""
         return ~(~self & ~other)
 
     def __sub__(self, other: Filter) -> Filter:
-        """Returns a filter for the collections that this filter selects and the other does not."""
         return self & ~other
 
     def __bool__(self) -> bool:

@@ -39,7 +39,6 @@ class Scope:
     __slots__ = ("params", "path", "store")
 
     def __init__(self, store: Store, path: Path = ()) -> None:
-        """Creates the scope of a path in a store."""
         self.store = store
         self.path = path
         self.params: dict[str, Any] = {}
@@ -49,7 +48,6 @@ class Scope:
         return Scope(self.store, self.path + names)
 
     def __str__(self) -> str:
-        """Returns the path as text."""
         return show_path(self.path)
 
     def label(self, module: Any) -> str:
@@ -218,7 +216,6 @@ class Variable(Generic[T]):
     __slots__ = ("_scope", "collection", "name")
 
     def __init__(self, scope: Scope, collection: str, name: str) -> None:
-        """Refers to an existing variable."""
         self._scope = scope
         self.collection = collection
         self.name = name

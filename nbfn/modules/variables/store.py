@@ -85,7 +85,6 @@ class Store:
         mutable: Filter,
         initializing: bool = False,
     ) -> None:
-        """Creates a store that owns ``tree`` and ``rngs``."""
         self.tree = tree
         self.rngs = rngs
         self.mutable = mutable

@@ -103,9 +103,9 @@ class CellOptions:
             wanted = tf.DeviceSpec.from_string(self.device)
         except ValueError:
             wanted = None
-        if wanted is None or not any(
-            _is_meant(wanted, tf.DeviceSpec.from_string(name)) for name in names
-        ):
+        there = map(tf.DeviceSpec.from_string, names)
+        # A partial specification means each device that it does not change.
+        if wanted is None or not any(each.make_merged_spec(wanted) == each for each in there):
             short = ", ".join(":".join(name.split(":")[-2:]) for name in names)
             raise UsageError(f"--device: there is no `{self.device}`; there is {short}")
         return self.device
@@ -142,11 +142,6 @@ def _is_whole(arguments: Namespace) -> bool:
         or arguments.local_state
         or any(each is not None for each in implied)
     )
-
-
-def _is_meant(wanted: Any, device: Any) -> bool:
-    """Returns whether a device matches a partial specification."""
-    return bool(device.make_merged_spec(wanted) == device)
 
 
 def _names(text: str | None) -> tuple[str, ...] | None:

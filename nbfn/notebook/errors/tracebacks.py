@@ -28,7 +28,7 @@ from nbfn.notebook.frames import (
 )
 
 _SHOWN = (Exception, KeyboardInterrupt)
-_RUN_OF_A_CELL = os.path.join("segments", "run.py")
+_RUN_OF_A_CELL = os.path.join("segments", "cell_run.py")
 
 
 @dataclass(frozen=True)
@@ -220,11 +220,7 @@ def _replacement(kind: type[BaseException], error: BaseException, view: ShownErr
     for note in getattr(error, "__notes__", ()):
         shown.add_note(note)
     cause = error.__cause__
-    if cause is not None and not is_machinery_only(cause.__traceback__):
+    entries = () if cause is None else walk(cause.__traceback__)
+    if any(is_users(entry.tb_frame.f_code.co_filename) for entry in entries):
         shown.__cause__ = cause
     return shown  # type: ignore[no-any-return]
-
-
-def is_machinery_only(traceback: TracebackType | None) -> bool:
-    """Returns whether no frame of a traceback is in user code."""
-    return not any(is_users(entry.tb_frame.f_code.co_filename) for entry in walk(traceback))

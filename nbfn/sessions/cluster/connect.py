@@ -16,7 +16,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbfn.sessions.cluster.errors import ConnectError
+from nbfn.errors import NbfnError
 from nbfn.text import count, join
 
 _ENVIRONMENT = {
@@ -30,6 +30,10 @@ _EXPECTED = (
     'expected "host:port", a list of them, {"worker": ["host:port", ...]}, a tf.train.ClusterSpec, '
     "the text of a TF_CONFIG, a cluster resolver, or nothing for the TF_CONFIG of the environment"
 )
+
+
+class ConnectError(NbfnError, ValueError):
+    """Raised if a cluster cannot be connected; nothing was connected."""
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,7 @@ import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.functions import Trace, TracedFunction, function
-from nbfn.sessions.cluster.errors import StrategyError
-from nbfn.sessions.cluster.spread import name_of
+from nbfn.sessions.cluster.spread import StrategyError, name_of
 from nbfn.sessions.cluster.strategy import used
 
 

@@ -14,13 +14,17 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from nbfn.sessions.cluster.errors import StrategyError
+from nbfn.errors import NbfnError
 
 IN_SCOPE = (
     "Make models and optimizers in a block `with nbfn.session().scope():`, and there also the "
     "variables of the optimizer: `optimizer.build(model.trainable_variables)`"
 )
 """Advice on where to make the variables of a strategy."""
+
+
+class StrategyError(NbfnError, ValueError):
+    """Raised if a strategy cannot be used in this way."""
 
 
 class Spread:

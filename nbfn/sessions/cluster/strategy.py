@@ -12,8 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn.functions import TracedFunction
-from nbfn.sessions.cluster.errors import StrategyError
-from nbfn.sessions.cluster.spread import IN_SCOPE, Spread, name_of
+from nbfn.sessions.cluster.spread import IN_SCOPE, Spread, StrategyError, name_of
 
 
 class _Current:

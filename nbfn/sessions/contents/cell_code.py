@@ -63,16 +63,17 @@ def cell_code(text: str) -> CellCode | None:
         if each.is_assigned() or each.is_imported() or each.is_namespace()
     )
     imports = {each.get_name() for each in table.get_symbols() if each.is_imported()}
+    defined = _definitions(tree)
     return CellCode(
         code=at_once,
         reads=read - first,
         own=read & first,
         assigns=assigns,
-        imports=frozenset(imports - _assigned_names(tree) - _definitions(tree).keys()),
-        defines=_definitions(tree),
+        imports=frozenset(imports - _assigned_names(tree) - defined.keys()),
+        defines=defined,
         named=frozenset(names_in_code(code)),
         shows=_only_shows(tree),
-        sets=_only_sets(tree),
+        sets=all(map(_sets, tree.body)),
     )
 
 
@@ -152,12 +153,8 @@ def _only_reads(node: ast.AST) -> bool:
     return not isinstance(node, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom)
 
 
-def _only_sets(tree: ast.Module) -> bool:
-    """Returns whether a cell only sets state: ``model.trainable = False``, ``rate.assign(0.1)``."""
-    return all(map(_sets, tree.body))
-
-
 def _sets(statement: ast.stmt) -> bool:
+    """Returns whether a statement only sets state, as ``model.trainable = False`` does."""
     parts: list[ast.expr] = []
     match statement:
         case ast.Assign(targets=[ast.Attribute() | ast.Subscript()], value=value):

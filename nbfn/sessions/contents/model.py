@@ -7,7 +7,7 @@ here.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,12 +16,7 @@ import tensorflow as tf
 
 from nbfn.functions.traces.variable_names import children, is_leaf, named_leaves
 from nbfn.modules.lifecycle.fields import is_module
-from nbfn.modules.module.rows import (
-    Row,
-    as_text,
-    total_bytes,
-    variable_row,
-)
+from nbfn.modules.module.rows import Row, as_text, total_bytes, variable_row
 from nbfn.sessions.contents import kinds
 from nbfn.sessions.contents.statistics import difference
 from nbfn.text import count, data_size, tensor_type
@@ -119,12 +114,14 @@ class Model:
         return words
 
     def __repr__(self) -> str:
-        shown, left = first(self.rows, TEXT_ROWS)
+        shown, left = self.rows[:TEXT_ROWS], len(self.rows) - TEXT_ROWS
         lines = [
             "  ".join(filter(None, (line, ", ".join(self.training(row)))))
             for line, row in zip(as_text(shown).splitlines(), shown, strict=True)
         ]
-        return "\n".join([f"{self.title}: {self.sizes}", *lines, *left])
+        if left > 0:
+            lines.append(f"... and {left:,} more; module['path'] shows a part of the tree")
+        return "\n".join([f"{self.title}: {self.sizes}", *lines])
 
     @property
     def variables(self) -> list[Row]:
@@ -142,14 +139,6 @@ class Model:
                     total = found[row.path[:n]]
                     found[row.path[:n]] = None if size is None or total is None else total + size
         return found
-
-
-def first(rows: Sequence[Row], limit: int) -> tuple[Sequence[Row], list[str]]:
-    """Returns the first `limit` rows, and a line about the others."""
-    left = len(rows) - limit
-    if left <= 0:
-        return rows, []
-    return rows[:limit], [f"... and {left:,} more; module['path'] shows a part of the tree"]
 
 
 def is_model(value: Any) -> bool:

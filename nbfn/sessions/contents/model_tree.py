@@ -12,19 +12,17 @@ from nbfn.text import data_size, significant, tensor_type
 _HEADER = ("part", "what", "notes", "size", "change", "gradient", "parameters")
 
 
-def model_outline(model: Model, most: int | None = None) -> Outline:
-    """Builds the outline of a model, with at most `most` rows of its tree."""
+def model_outline(model: Model) -> Outline:
+    """Builds the outline of a model."""
     parameters = model.parameters
-    shown = model.rows[:most]
     table = Table(
         "parts",
         _HEADER,
-        [_row(row, model, parameters[row.path]) for row in shown],
-        total=len(model.rows),
+        [_row(row, model, parameters[row.path]) for row in model.rows],
         open=True,
         kind="tree",
         page_only=frozenset({_HEADER.index("parameters")}),
-        depths=[row.depth for row in shown],
+        depths=[row.depth for row in model.rows],
     )
     return Outline(model.title, [model.sizes], (table,))
 

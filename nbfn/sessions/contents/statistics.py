@@ -189,32 +189,18 @@ def statistics_outline(statistics: Statistics) -> Outline:
 
 
 def _row(each: VariableStatistics) -> tuple[str, ...]:
-    shape = tensor_type(each.dtype, each.shape)
-    if each.mean is None:
-        return (
-            each.name,
-            shape,
-            "",
-            "",
-            "",
-            "",
-            _format_count(each.not_finite),
-            _share(each.change),
-        )
+    numbers = ("", "", "")
+    if each.mean is not None:
+        spread = f"{each.mean:.4g} ± {each.deviation:.3g}"
+        numbers = spread, f"{each.minimum:.4g}", f"{each.maximum:.4g}"
     return (
         each.name,
-        shape,
+        tensor_type(each.dtype, each.shape),
         each.bars,
-        f"{each.mean:.4g} ± {each.deviation:.3g}",
-        f"{each.minimum:.4g}",
-        f"{each.maximum:.4g}",
-        _format_count(each.not_finite),
+        *numbers,
+        f"{each.not_finite:,}" if each.not_finite else "",
         _share(each.change),
     )
-
-
-def _format_count(number: int) -> str:
-    return f"{number:,}" if number else ""
 
 
 def _share(change: float | None) -> str:

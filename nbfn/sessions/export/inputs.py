@@ -87,12 +87,11 @@ def _draw(
 ) -> list[np.ndarray]:
     """Draws the tensors of one value."""
     if isinstance(spec, tf.RaggedTensorSpec):
-        values = real[0] if real else None
-        return _draw_ragged(spec, size, values, random)
+        return _draw_ragged(spec, size, real[0], random)
     if isinstance(spec, tf.SparseTensorSpec):
         shape = _sizes(spec.shape, size)
         indices = np.array([[0] * len(shape), [n - 1 for n in shape]][: min(2, max(shape))])
-        values = _draw_dense(spec.dtype, (len(indices),), real[1] if real else None, random)
+        values = _draw_dense(spec.dtype, (len(indices),), real[1], random)
         return [indices.astype(np.int64), values, np.array(shape, np.int64)]
     return [
         _draw_dense(part.dtype, _sizes(part.shape, size), of_call, random)

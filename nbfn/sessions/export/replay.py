@@ -125,17 +125,9 @@ class ModelState:
         self._variables, self._tables, self._dtypes = list(variables), list(tables), dtypes
         self._values = [variable.read_value() for variable in self._variables]
         self._entries = [_table_items(*each) for each in zip(self._tables, dtypes, strict=True)]
-        self.before = self._digests([*self.all_variables, *self.all_tables])
-
-    @property
-    def all_variables(self) -> list[str]:
-        """The names of all variables."""
-        return [f"/{number}" for number in range(len(self._variables))]
-
-    @property
-    def all_tables(self) -> list[str]:
-        """The names of all tables."""
-        return [f"//{number}" for number in range(len(self._tables))]
+        names = [f"/{number}" for number in range(len(self._variables))]
+        names += [f"//{number}" for number in range(len(self._tables))]
+        self.before = self._digests(names)
 
     def _current_values(self, name: str) -> dict[str, np.ndarray]:
         """Returns the current values of a variable or table."""

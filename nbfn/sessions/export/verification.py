@@ -239,7 +239,10 @@ def _call_here(
     error = str(there["/error"]) if "/error" in there else None
     try:
         with _restoring(state, case.writes) as changes:
-            outputs = _run_here(case, case.inputs[label], time_limit)
+            with Interruption() as interruption:
+                if _tensorflow.can_be_stopped(case.concrete):
+                    interruption.may_stop(time_limit)
+                outputs = case.call(case.inputs[label])
             expected = {**outputs, **changes()}
     except TimeoutError:
         case.notes.append(_too_late(label, time_limit))
@@ -279,13 +282,6 @@ def _restoring(state: replay.ModelState, names: Sequence[str]) -> Iterator[Any]:
     finally:
         if changed is None:
             changes()
-
-
-def _run_here(case: Case, values: Sample, time_limit: float) -> Arrays:
-    with Interruption() as interruption:
-        if _tensorflow.can_be_stopped(case.concrete):
-            interruption.may_stop(time_limit)
-        return case.call(values)
 
 
 def _compare(case: Case, resources: ModelResources, expected: Arrays, found: Arrays) -> None:

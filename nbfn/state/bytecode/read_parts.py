@@ -55,7 +55,9 @@ def part_read(instructions: Sequence[Instruction], index: int) -> Part | None:
         before = index
         while before and instructions[before].opname == "LOAD_ATTR":
             before -= 1
-        if before and instructions[before].opname in _PATH and _loads_len(instructions[before - 1]):
+        called = instructions[before - 1]
+        is_len = called.opname == "LOAD_GLOBAL" and called.argval == "len"
+        if before and instructions[before].opname in _PATH and is_len:
             return LENGTH
     return None
 
@@ -66,7 +68,3 @@ def _is_method(instruction: Instruction) -> bool:
         return instruction.opname == "LOAD_METHOD"
     # Python 3.12 merged LOAD_METHOD into LOAD_ATTR: the lowest bit of its argument tells which.
     return bool((instruction.arg or 0) & 1)
-
-
-def _loads_len(instruction: Instruction) -> bool:
-    return instruction.opname == "LOAD_GLOBAL" and instruction.argval == "len"

@@ -45,7 +45,7 @@ def with_decorated(value: Any) -> list[FunctionType]:
 def own_attributes(value: Any) -> dict[str, Any]:
     """Returns the attributes in an object's own dictionary and slots."""
     found: dict[str, Any] = {}
-    for name, cls in _slots(type(value)).items():
+    for name, cls in slots_of(type(value)).items():
         get = vars(cls())[name].__get__
         try:
             content = get(value)
@@ -61,7 +61,7 @@ def own_attributes(value: Any) -> dict[str, Any]:
 _slots_by_class: weakref.WeakKeyDictionary[type, dict[str, Fetch]] = weakref.WeakKeyDictionary()
 
 
-def _slots(cls: type) -> dict[str, Fetch]:
+def slots_of(cls: type) -> dict[str, Fetch]:
     """Returns the slots of a class and its bases, each with a reference to the class it is of."""
     found = _slots_by_class.get(cls)
     if found is None:
@@ -69,11 +69,6 @@ def _slots(cls: type) -> dict[str, Fetch]:
         found = {name: weakref.ref(base) for base in bases for name in _slots_in(base)}
         _slots_by_class[cls] = found
     return found
-
-
-def has_slots(cls: type) -> bool:
-    """Returns whether objects of a class have attributes outside of their dictionary."""
-    return bool(_slots(cls))
 
 
 def _slots_in(cls: Any) -> tuple[str, ...]:
@@ -91,7 +86,7 @@ def attribute_names(value: Any) -> KeysView[str]:
     found: Mapping[str, Any] = dictionary(value)
     if issubclass(kind, type):
         found = vars(value)
-    elif _slots(kind):
+    elif slots_of(kind):
         found = own_attributes(value)
     return found.keys()
 
@@ -185,7 +180,7 @@ def member(holder: Fetch, attribute: str) -> Any:
     if issubclass(kind, type):
         return without_descriptor(vars(value).get(attribute, ABSENT))
     found = _tensorflow.unwrap(dictionary(value).get(attribute, ABSENT))
-    if found is ABSENT and attribute in (slots := _slots(kind)):
+    if found is ABSENT and attribute in (slots := slots_of(kind)):
         try:
             return vars(slots[attribute]())[attribute].__get__(value)
         except Exception:  # as in `own_attributes`

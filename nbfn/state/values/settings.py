@@ -153,9 +153,9 @@ class Settings:
                 setting = own[name]
                 if _is_plain(setting):
                     self.plain[name] = setting
-                elif _is_list_of_parts(setting):
+                elif isinstance(setting, list) and all(map(_is_part, setting)):
                     self.parts[name] = list(setting)
-                elif setting_names(type(setting)):
+                elif _is_part(setting):
                     self.parts[name] = [setting]
                 else:
                     self.others[name] = setting
@@ -202,8 +202,8 @@ def _is_plain(value: Any) -> bool:
     return isinstance(value, FunctionType) and not any(True for _ in unwrapped(value))
 
 
-def _is_list_of_parts(value: Any) -> bool:
-    return isinstance(value, list) and all(setting_names(type(each)) for each in value)
+def _is_part(value: Any) -> bool:
+    return bool(setting_names(type(value)))
 
 
 def part_name(owner: Any, attribute: str, part: Any, index: int) -> str:

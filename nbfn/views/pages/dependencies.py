@@ -14,7 +14,8 @@ from nbfn.sessions.dependencies import (
     root_of,
     shown,
 )
-from nbfn.site import Cell
+from nbfn.sessions.records import cell_of
+from nbfn.site import Cell, Site
 from nbfn.text import count, join
 
 MAX_NODES = 150
@@ -75,7 +76,7 @@ def _rows(diagram: protocol.Diagram) -> list[tuple[Words, str, str]]:
 
 
 def _at(cell: Cell) -> Words:
-    return place(protocol.CodePlace(id=cell.id, execution_count=cell.execution_count))
+    return place(cell_of(Site(None, None, cell)))
 
 
 def _diagram(found: Dependencies) -> protocol.Diagram:
@@ -142,7 +143,7 @@ def _cell_node(each: CellReads) -> protocol.DiagramNode:
         label=name_of(each.cell),
         lines=lines,
         marked=bool(each.outdated),
-        cell=protocol.CodePlace(id=each.cell.id, execution_count=each.cell.execution_count),
+        cell=cell_of(Site(None, None, each.cell)),
     )
 
 
@@ -154,9 +155,7 @@ def _function_node(function: FunctionReads) -> protocol.DiagramNode:
         label=function.name,
         lines=[change.sentence for change in function.changes],
         marked=function.is_stale,
-        cell=None
-        if cell is None
-        else protocol.CodePlace(id=cell.id, execution_count=cell.execution_count),
+        cell=None if cell is None else cell_of(Site(None, None, cell)),
     )
 
 

@@ -8,12 +8,12 @@ from nbfn.functions.recording.explanation import Explanation
 from nbfn.functions.traces.cause import Cause, Retrace
 from nbfn.outlines.outline import Outline, Table, Words, advice
 from nbfn.protocol import Phrase
-from nbfn.text import duration, numbered, reasons
+from nbfn.text import duration
 
 
 def explanation_outline(explanation: Explanation, call: str | None = None) -> Outline:
     """Returns the outline of an explanation; without the call's text, its title is the verdict."""
-    verdict, why = _verdict(explanation)
+    verdict, why = explanation.verdict
     page = explanation.causes[0].page if explanation.causes else None
     lines: list[Words] = [Phrase(text=why if call is None else f"{verdict}: {why}", page=page)]
     if explanation.remedy is not None:
@@ -30,17 +30,6 @@ def retrace_outline(retrace: Retrace) -> Outline:
     took = f"{duration(retrace.trace_seconds)} to trace"
     title = f"retrace {retrace.number} ({retrace.site}, {took})"
     return Outline(title, lines, _sides(retrace.causes, retrace.nearest))
-
-
-def _verdict(explanation: Explanation) -> tuple[str, str]:
-    trace, nearest = explanation.trace, explanation.nearest
-    if trace is not None:
-        return "a hit", f"trace {trace.number} would serve ({trace.signature or 'no arguments'})"
-    why = reasons(explanation.causes)
-    if not nearest:
-        return "would trace", why
-    numbers = numbered("trace", [each.number for each in nearest])
-    return "would retrace", f"{why} (nearest: {numbers})"
 
 
 def _sides(causes: Sequence[Cause], nearest: Sequence[int]) -> tuple[Table, ...]:

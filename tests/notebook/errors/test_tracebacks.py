@@ -73,6 +73,13 @@ def test_a_failing_run_shows_the_line_that_made_the_operation(fails, run) -> Non
     assert "Detected at node" not in text
 
 
+def test_an_error_of_a_segment_that_has_written_points_at_its_own_line_alone(fails, run) -> None:
+    cell = "%%tf_function\nv.assign_add(1.0)\ntf.debugging.check_numerics(1.0 / (3.0 - v), 'low')\n"
+    run(cell)
+    text = fails(cell)
+    assert re.findall(r"-> (\d+)", text) == ["3"]
+
+
 def test_an_error_of_python_has_its_own_name(fails) -> None:
     text = fails("%%tf_function\ny = 1 / 0")
     assert "ZeroDivisionError: division by zero" in text

@@ -304,7 +304,7 @@ def test_variables_are_put_back_though_an_interrupt_comes_meanwhile(monkeypatch)
     put_back.append(tf.constant(1.0))
 
     def change() -> None:
-        with verification._restoring(state, state.all_variables):
+        with verification._restoring(state, list(state.before)):
             for variable in variables:
                 variable.assign(9.0)
 
