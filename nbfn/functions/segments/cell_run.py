@@ -345,7 +345,7 @@ class _Candidate:
 
 def _is_plain() -> bool:
     """Returns whether operations run eagerly and under no strategy."""
-    return tf.executing_eagerly() and not tf.distribute.has_strategy()
+    return _tensorflow.plain_eager_device() is not None
 
 
 def _line_of(error: BaseException, segment: Segment) -> int:
