@@ -61,7 +61,12 @@ def _traced(
         raise UsageError(
             f"`{name}` is of type {type(defined).__name__} after its decorators, not a function"
         )
-    if isinstance(before, TracedFunction) and is_unchanged(before, defined, lasting):
+    if (
+        isinstance(before, TracedFunction)
+        and is_unchanged(before, defined, lasting)
+        # A definition that is run again takes the new values, whatever `on_stale` says of calls.
+        and (before.recorder.guards.on_stale == "retrace" or not before.changed_globals())
+    ):
         namespace[name] = before
         return before
     traced: TracedFunction = function(defined, **options.for_function(defined, namespace))
