@@ -348,7 +348,8 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
                 self._definition.reused = True
             if not call.added:
                 warn_of_first_hit(self)
-        self.evict_unusable(bool(call.added))
+        if call.trace is not None:  # else the next call is compared with these traces
+            self.evict_unusable(bool(call.added))
         self._evict_excess(call)
 
     def evict_unusable(self, has_traced: bool) -> None:

@@ -210,6 +210,22 @@ def test_the_trace_before_failed() -> None:
     assert f.calls == 1
 
 
+def test_a_failed_call_does_not_hide_the_cause() -> None:
+    class Model:
+        def __init__(self) -> None:
+            self.weight = tf.Variable([1.0, 2.0])
+
+    model = Model()
+    f = nbfn.function(lambda x: x * model.weight)
+    f(tf.ones([2]))
+    model = Model()
+    with pytest.raises(ValueError, match="Dimensions must be equal"):
+        f(tf.ones([3]))
+    f(tf.ones([2]))
+    assert len(f.retraces) == 1
+    assert only(f).sentence == "closure `model` is another Model"
+
+
 def test_requested_and_saved_traces(tmp_path: Any) -> None:
     module = tf.Module()
     module.f = nbfn.function(lambda x: x + 1)
