@@ -64,8 +64,8 @@ def _traced(
     if (
         isinstance(before, TracedFunction)
         and is_unchanged(before, defined, lasting)
-        # A definition that is run again takes the new values, whatever `on_stale` says of calls.
-        and (before.recorder.guards.on_stale == "retrace" or not before.changed_globals())
+        # Else it begins anew: what was made again, such as a model, is gone with its traces.
+        and not before.changed_globals()
     ):
         namespace[name] = before
         return before

@@ -56,21 +56,26 @@ def test_a_helper_that_changes(run) -> None:
     assert run("(f(x).numpy(), y.numpy())").result == (20.0, 20.0)
 
 
-@pytest.mark.parametrize(
-    "cell",
-    ["%%tf_function\ndef f(x):\n    return helper(x)", "%%tf_function --whole f\ny = helper(x)"],
-)
-def test_a_cell_run_again_after_a_change_retraces_because_of_it(run, shell, cell: str) -> None:
+def test_a_definition_run_again_after_a_change_that_was_traced_is_kept(run, shell) -> None:
+    cell = "%%tf_function\ndef f(x):\n    return x * k"
+    run(SETUP + "k = 2.0")
+    run(cell)
+    run("f(x); k = 3.0; f(x)")
+    first = weakref.ref(shell.user_ns["f"])
+    run(cell)
+    assert shell.user_ns["f"] is first()
+    assert run("f(x)").result.numpy() == 6.0
+    assert first().hits == 1
+
+
+def test_a_whole_cell_run_again_after_a_change_names_it(run, shell) -> None:
+    cell = "%%tf_function --whole f\ny = helper(x)"
     run(SETUP + "k = 2.0\ndef helper(x): return x * k")
     run(cell)
-    run("f(x)")
-    first = weakref.ref(shell.user_ns["f"])
     for _ in range(2):
         run("k = k + 1.0")
         run(cell)
-        run("f(x)")
-    assert shell.user_ns["f"] is first()
-    sentences = [str(each.causes[0]) for each in first().retraces]
+    sentences = [str(each.causes[0]) for each in shell.user_ns["f"].retraces]
     assert sentences == ["global `k` was 2.0, is 3.0", "global `k` was 3.0, is 4.0"]
 
 
