@@ -131,7 +131,11 @@ def changed_roots(before: Fingerprints, after: Fingerprints) -> list[Change]:
         (source, pair)
         for source, pair in found
         if source.kind != "internal"
-        and ((source in before and source in after) or not (is_another or source.kind == "setting"))
+        and (
+            (source in before and source in after)
+            or ABSENT not in pair  # an attribute that hides one of the class
+            or not (is_another or source.kind == "setting")
+        )
         and routes.isdisjoint(routes_above(source.route))
     ]
 

@@ -229,7 +229,7 @@ class Walk:
         state = self.state
         functions: list[FunctionType] = []
         if is_a(value, ModuleType):
-            found = Fingerprint(("module", serial(value)), value.__name__)
+            found = Fingerprint(("module", serial(value)), f"module {value.__name__}", "object")
             if not is_user_module(value.__name__):
                 state.fingerprints[source] = found
                 self._check(fetch, value, found.content)

@@ -79,6 +79,20 @@ def test_an_attribute_that_hides_one_of_the_class_is_one_change() -> None:
     assert len(sentences[1]) == len(sentences[2]) == 1
 
 
+def test_a_method_that_an_object_hides_is_named() -> None:
+    class Scaler:
+        def forward(self, x: Any) -> Any:
+            return x * 2.0
+
+    scaler = Scaler()
+    f = nbfn.function(lambda x: scaler.forward(x))
+    f(ONE)
+    scaler.forward = lambda x: x * 5.0  # type: ignore[method-assign]
+    assert float(f(ONE)) == 5.0
+    (cause,) = f.retraces[-1].causes
+    assert cause.sentence == "attribute `scaler.forward` was function forward, is function <lambda>"
+
+
 def test_bound_methods_callable_objects_and_partials_that_are_traced() -> None:
     class T:
         def __init__(self) -> None:

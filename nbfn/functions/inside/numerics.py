@@ -95,7 +95,7 @@ def _given(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Ite
                 health = health_of(array)
                 if health.nan or health.inf:
                     wrong = health.nan + health.inf
-                    yield f"the argument `{name}` has {count(wrong, 'value')} that are not finite"
+                    yield f"the argument `{name}` has {count(wrong, 'non-finite value')}"
 
 
 def _notes(

@@ -207,7 +207,11 @@ def _looking_at_returns(collector: _Collector) -> Iterator[None]:
     try:
         yield
     finally:
-        sys.setprofile(before)
+        # A profiler in C, such as that of `%prun`, is no function to call (Python 3.11).
+        if before is None or callable(before):
+            sys.setprofile(before)
+        else:
+            before.enable()
 
 
 def values(

@@ -199,10 +199,21 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         }
 
     def changed_globals(self) -> list[str]:
-        """Returns the names of what traces have baked in and that has changed since."""
-        serving = [each for each in self.traces if each.serves_calls]
+        """Returns the names of what has changed since it was traced for some call.
+
+        Not of what a later trace for the same arguments has read again.
+        """
+        changes = {
+            each: self.recorder.staleness.changes_since(each)
+            for each in self.traces
+            if each.serves_calls
+        }
+        current = [each for each, causes in changes.items() if not causes]
         found = [
-            cause.path for each in serving for cause in self.recorder.staleness.changes_since(each)
+            cause.path
+            for each, causes in changes.items()
+            if not any(each.differs_in_state_alone(now.key, now.context) for now in current)
+            for cause in causes
         ]
         return list(dict.fromkeys(path for path in found if path is not None))
 
@@ -337,7 +348,8 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
                 self._definition.reused = True
             if not call.added:
                 warn_of_first_hit(self)
-        self.evict_unusable(bool(call.added))
+        if call.trace is not None:  # else the next call is compared with these traces
+            self.evict_unusable(bool(call.added))
         self._evict_excess(call)
 
     def evict_unusable(self, has_traced: bool) -> None:

@@ -61,7 +61,12 @@ def _traced(
         raise UsageError(
             f"`{name}` is of type {type(defined).__name__} after its decorators, not a function"
         )
-    if isinstance(before, TracedFunction) and is_unchanged(before, defined, lasting):
+    if (
+        isinstance(before, TracedFunction)
+        and is_unchanged(before, defined, lasting)
+        # Else it begins anew: what was made again, such as a model, is gone with its traces.
+        and not before.changed_globals()
+    ):
         namespace[name] = before
         return before
     traced: TracedFunction = function(defined, **options.for_function(defined, namespace))

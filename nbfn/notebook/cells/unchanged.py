@@ -22,30 +22,22 @@ def is_of_a_cell(function: Any) -> bool:
     return isinstance(function, TracedFunction) and function in _made_with
 
 
-def is_unchanged(
-    traced: TracedFunction, defined: Any, options: Any, *, own_policy: bool = False
-) -> bool:
+def is_unchanged(traced: TracedFunction, defined: Any, options: Any) -> bool:
     """Returns whether a traced function, with its traces, can replace a newly defined function.
 
     Args:
         traced: The existing traced function.
         defined: The newly defined Python function.
         options: Its options on the magic's line.
-        own_policy: Whether to ignore changed globals if the function's ``on_stale`` is not
-            "retrace".
     """
     old = traced.python_function
     if not (isinstance(defined, FunctionType) and isinstance(old, FunctionType)):
         return False
-    changed = getattr(traced, "changed_globals", list)
-    if own_policy and traced.recorder.guards.on_stale != "retrace":
-        changed = list
     return (
         _same_code(old.__code__, defined.__code__)
         and _is_same(old.__defaults__, defined.__defaults__)
         and _is_same(old.__kwdefaults__, defined.__kwdefaults__)
         and _made_with.get(traced) == options
-        and not changed()
     )
 
 

@@ -157,7 +157,7 @@ def whole(
     if (
         previous is not None
         and previous.inputs == inputs
-        and is_unchanged(previous.function, plain, options.lasting, own_policy=True)
+        and is_unchanged(previous.function, plain, options.lasting)
     ):
         return previous
     traced: TracedFunction = function(plain, **options.for_function(plain, namespace))

@@ -11,6 +11,7 @@ from nbfn.code import is_installed
 from nbfn.functions.watching.activity import activity_in, tracing_since
 from nbfn.notebook.frames import CodeLine, is_cell, is_users
 from nbfn.site import GENERATED
+from nbfn.text import count, duration
 
 
 def line_of(entry: TracebackType) -> CodeLine | None:
@@ -56,7 +57,7 @@ def add_note_of_interrupt(error: KeyboardInterrupt, entries: Sequence[TracebackT
         )
         return
     since = tracing_since(stack)
-    took = "" if since is None else f" for {time.perf_counter() - since:,.0f} s"
+    took = "" if since is None else f" for {duration(time.perf_counter() - since)}"
     extent = activity.operations()
-    size = "" if extent is None else f", at {extent[0]:,} operations"
+    size = "" if extent is None else f", at {count(extent[0], 'operation')}"
     error.add_note(f"interrupted while `{activity.name}` was traced{took}{size}")

@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.functions.calls.interruption import Interruption, uninterrupted
+from nbfn.functions.inside.failure import reason_of
 from nbfn.functions.traces.sample import Sample
 from nbfn.sessions.export import replay
 from nbfn.sessions.export.inputs import REAL, listed
@@ -24,7 +25,7 @@ from nbfn.sessions.export.verifier import (
     VerificationError,
     Verifier,
 )
-from nbfn.text import count, first_line, join
+from nbfn.text import count, cut, join
 from nbfn.underway.work import Work
 
 RELATIVE_TOLERANCE = 1e-5
@@ -251,9 +252,9 @@ def _call_here(
         if error is None:
             raise VerificationError(
                 f"`{case.name}` fails here with {label}, and not in the exported model: "
-                f"{first_line(failure)}"
+                f"{_reason_of(failure)}"
             ) from None
-        case.notes.append(f"{label}, which do not suit it: {first_line(failure)}")
+        case.notes.append(f"{label}, which do not suit it: {_reason_of(failure)}")
         return
     if error is not None:
         raise VerificationError(
@@ -325,6 +326,11 @@ def _difference(name: str, what: str, here: np.ndarray, there: np.ndarray) -> fl
             f"`{name}`: {what} differs from the notebook's by up to {difference:.3g}"
         )
     return difference
+
+
+def _reason_of(failure: Exception) -> str:
+    """Returns an error's message, without the values of the inputs that an assertion prints."""
+    return cut(reason_of(failure), 70)
 
 
 def _is_finite(value: np.ndarray) -> bool:

@@ -140,7 +140,7 @@ def test_an_error_in_the_middle() -> None:
 def test_arguments_that_are_not_finite() -> None:
     found = nbfn.function(lambda x: x * 2.0).numerics(tf.constant([1.0, np.nan]))
     assert found.ok
-    assert found.notes == ("the argument `x` has 1 value that are not finite",)
+    assert found.notes == ("the argument `x` has 1 non-finite value",)
 
 
 def test_compiled_functions_run_without_xla() -> None:

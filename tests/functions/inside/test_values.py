@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import cProfile
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -151,3 +153,16 @@ def test_names_with_numbers_are_the_users() -> None:
     found = numbered.values(tf.constant([1.0]))
     assert {each.name for each in found.all} == {"hidden_1", "itr_total"}
     assert found["hidden_1"].tolist() == [2.0]
+
+
+def test_a_profiler_goes_on_afterwards() -> None:
+    profile = cProfile.Profile()
+    profile.enable()
+    try:
+        found = step.values(numbers)
+        sum([1.0, 2.0])
+    finally:
+        profile.disable()
+    assert ("hidden", 2) in lines(found)
+    profiled = [getattr(each.code, "co_name", each.code) for each in profile.getstats()]
+    assert any("sum" in name for name in profiled)

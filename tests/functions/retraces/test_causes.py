@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import types
 from typing import Any
 
 import numpy as np
@@ -208,6 +209,34 @@ def test_the_trace_before_failed() -> None:
     f(tf.constant(1.0))
     assert f.traces[0].cause.code == "after_failure"
     assert f.calls == 1
+
+
+def test_a_failed_call_does_not_hide_the_cause() -> None:
+    class Model:
+        def __init__(self) -> None:
+            self.weight = tf.Variable([1.0, 2.0])
+
+    model = Model()
+    f = nbfn.function(lambda x: x * model.weight)
+    f(tf.ones([2]))
+    model = Model()
+    with pytest.raises(ValueError, match="Dimensions must be equal"):
+        f(tf.ones([3]))
+    f(tf.ones([2]))
+    assert len(f.retraces) == 1
+    assert only(f).sentence == "closure `model` is another Model"
+
+
+def test_another_module_is_said_to_be_one() -> None:
+    settings = types.ModuleType("settings")
+    vars(settings)["rate"] = 2.0
+    f = nbfn.function(lambda x: x * settings.rate)
+    f(tf.constant(1.0))
+    settings = types.ModuleType("settings")
+    vars(settings)["rate"] = 3.0
+    assert float(f(tf.constant(1.0))) == 3.0
+    assert only(f).sentence == "closure `settings` is another module settings"
+    assert "tf.Variable" not in str(f.retraces[-1])
 
 
 def test_requested_and_saved_traces(tmp_path: Any) -> None:

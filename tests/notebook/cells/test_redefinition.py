@@ -56,6 +56,29 @@ def test_a_helper_that_changes(run) -> None:
     assert run("(f(x).numpy(), y.numpy())").result == (20.0, 20.0)
 
 
+def test_a_definition_run_again_after_a_change_that_was_traced_is_kept(run, shell) -> None:
+    cell = "%%tf_function\ndef f(x):\n    return x * k"
+    run(SETUP + "k = 2.0")
+    run(cell)
+    run("f(x); k = 3.0; f(x)")
+    first = weakref.ref(shell.user_ns["f"])
+    run(cell)
+    assert shell.user_ns["f"] is first()
+    assert run("f(x)").result.numpy() == 6.0
+    assert first().hits == 1
+
+
+def test_a_whole_cell_run_again_after_a_change_names_it(run, shell) -> None:
+    cell = "%%tf_function --whole f\ny = helper(x)"
+    run(SETUP + "k = 2.0\ndef helper(x): return x * k")
+    run(cell)
+    for _ in range(2):
+        run("k = k + 1.0")
+        run(cell)
+    sentences = [str(each.causes[0]) for each in shell.user_ns["f"].retraces]
+    assert sentences == ["global `k` was 2.0, is 3.0", "global `k` was 3.0, is 4.0"]
+
+
 def test_cells_out_of_order(run, shell) -> None:
     run(SETUP)
     run("%%tf_function\ndef f(x):\n    return later(x)")

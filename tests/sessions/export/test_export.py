@@ -114,7 +114,7 @@ def test_inputs_that_do_not_suit_are_said_to_be_skipped(notebook, tmp_path) -> N
     never_called = nbfn.function(f.python_function, input_signature=[tf.TensorSpec([], tf.int32)])
     (result,) = nbfn.export(tmp_path / "other", never_called).verified
     assert result.status == "skipped"
-    assert "do not suit" in result.detail
+    assert "do not suit it: assertion failed: " in result.detail
     with raises(VerificationError):
         nbfn.export(tmp_path / "strict", never_called, strict=True)
     assert not (tmp_path / "strict").exists()

@@ -369,6 +369,17 @@ def test_preflight_says_it_all_beforehand(notebook, monkeypatch) -> None:
     assert not nbfn.preflight(nbfn.function(lambda x: x, input_signature=[tf.TensorSpec([])]))
 
 
+def test_preflight_notes_what_no_call_has_read_again(notebook) -> None:
+    settings = {"rate": 2.0}
+    f = notebook["f"] = nbfn.function(lambda x: x * settings["rate"])
+    f(number(1.0))
+    settings["rate"] = 5.0
+    (note,) = nbfn.preflight(f)
+    assert "changed since" in note.what
+    f(number(1.0))
+    assert not nbfn.preflight(f)
+
+
 def on_gpu(x):
     with tf.device("GPU:0"):
         return x + 1
