@@ -22,7 +22,7 @@ __all__ = sorted({*_names, *_ALIASES, "__version__"} - {*_ALIASES.values()})
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        from nbfn._version import __version__
+        from nbfn.package import __version__
 
         return __version__
     from nbfn.code import keeping_random_state  # imported late, because it is slow to import

@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 
 from nbfn import protocol
-from nbfn._version import __version__
+from nbfn.package import __version__
 
 STATIC = Path(__file__).parent / "views" / "static"
 """Folder of the built bundle of the views."""

@@ -24,9 +24,9 @@ MAX_FILES = 12
 
 ORDER = {
     "nbfn": (
-        *("_version", "errors", "text", "code", "serial", "site", "underway"),
-        "documentation",
+        *("errors", "text", "code", "serial", "site", "underway"),
         *(
+            "package",
             "protocol",
             "outlines",
             "standalone",
@@ -34,11 +34,12 @@ ORDER = {
             "state",
             "functions",
             "modules",
+            "nn",
             "sessions",
         ),
         *("views", "notebook", "command", "__main__"),
     ),
-    "nbfn._tensorflow": ("base", "autograph", "tracing", "graphs", "running"),
+    "nbfn._tensorflow": ("base", "operation_types", "autograph", "tracing", "graphs", "running"),
     "nbfn.functions": (
         *("guards", "traces", "calls", "retraces", "recording", "signatures"),
         *(

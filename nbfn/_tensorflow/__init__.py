@@ -25,23 +25,16 @@ from nbfn._tensorflow.base import (
     tf_function,
 )
 from nbfn._tensorflow.graphs.captures import (
-    HIDDEN_STATE,
-    all_nodes,
-    assigns,
     called,
     called_graphs,
     captured,
-    changing_resource_operations,
     graphs_in,
     has_boolean_conditions,
     is_loop_or_branch,
     line_of_random_draw,
     line_within,
-    operations_outside,
     reachable_functions,
-    stateful_random_operations,
     trackable_children,
-    writes,
 )
 from nbfn._tensorflow.graphs.capturing import (
     WITHOUT_CONTROL_DEPENDENCIES,
@@ -86,6 +79,15 @@ from nbfn._tensorflow.graphs.variables import (
     user_lines_of,
 )
 from nbfn._tensorflow.graphs.wrappers import WRAPPERS, ignored_attributes, unwrap
+from nbfn._tensorflow.operation_types import (
+    HIDDEN_STATE,
+    all_nodes,
+    assigns,
+    changing_resource_operations,
+    operations_outside,
+    stateful_random_operations,
+    writes,
+)
 from nbfn._tensorflow.running.cancellation import (
     CAN_CANCEL,
     Cancellation,

@@ -19,8 +19,8 @@ from IPython.core.getipython import get_ipython
 
 import nbfn
 from nbfn import protocol
-from nbfn._version import __version__
 from nbfn.notebook.extension import load
+from nbfn.package import __version__
 from nbfn.sessions.feed import Feed, feed
 from nbfn.site import Site
 from nbfn.underway.registered import on_registered

@@ -20,10 +20,10 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 from nbformat import NotebookNode
 
 from nbfn import protocol
-from nbfn._version import __version__
 from nbfn.command.outcome import CommandError, Exit
 from nbfn.command.record import NotebookCell, NotebookFailure, NotebookRun
 from nbfn.notebook.progress import DISPLAY
+from nbfn.package import __version__
 
 REPLY_TIMEOUT = 10.0
 """Seconds in which an interrupted kernel must send its last answers."""

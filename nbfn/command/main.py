@@ -10,9 +10,9 @@ from typing import Any
 
 import click
 
-from nbfn._version import __version__
 from nbfn.command.outcome import CommandError, Exit
 from nbfn.errors import NbfnError
+from nbfn.package import __version__
 
 _NEEDED = ("jinja2", "jupyter_client", "nbclient", "nbformat")
 _EXIT_CODES = "\b\nExit codes:\n" + "\n".join(f"  {e.value:>3}  {e.meaning}" for e in Exit)

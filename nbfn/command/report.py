@@ -18,11 +18,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from nbfn import protocol, standalone
-from nbfn._version import __version__
 from nbfn.command.record import NotebookCell, NotebookRun
 from nbfn.outlines.cell import outline_of
 from nbfn.outlines.outline import SIGNS, Table, Words, place_text
 from nbfn.outlines.session import MEANINGS, SECTIONS, SessionState, session_outline
+from nbfn.package import __version__
 from nbfn.sessions.feed import LIMITS
 from nbfn.text import count, data_size, duration
 

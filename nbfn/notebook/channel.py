@@ -62,7 +62,7 @@ class Channel:
 
     def _attach(self, opened: BaseComm, message: dict[str, Any]) -> None:
         from nbfn import protocol
-        from nbfn._version import __version__
+        from nbfn.package import __version__
 
         data = message.get("content", {}).get("data", {})
         if data.get("protocol") != protocol.PROTOCOL:

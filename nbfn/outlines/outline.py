@@ -14,7 +14,7 @@ from html import escape
 from typing import Literal, Protocol
 
 from nbfn import protocol
-from nbfn.documentation import page_of_cause
+from nbfn.package import page_of_cause
 from nbfn.protocol import Phrase
 from nbfn.text import CauseLike, cut, reasons, visible
 

@@ -21,11 +21,11 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nbfn import protocol
-from nbfn._version import __version__
 from nbfn.errors import report_failure
 from nbfn.outlines.cell import outline_of
 from nbfn.outlines.function import watched_outline
 from nbfn.outlines.session import SECTIONS, VARIABLES, SessionState
+from nbfn.package import __version__
 from nbfn.sessions.sent_rows import HolderCounts, SentRows, totals_of
 from nbfn.sessions.timeline.run_records import run_record
 from nbfn.sessions.timeline.runs import TimelineRun, merged, runs

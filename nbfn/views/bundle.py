@@ -10,7 +10,6 @@ import sys
 from typing import Any, Literal
 
 from nbfn import protocol
-from nbfn._version import __version__
 from nbfn.functions import Trace, TracedFunction
 from nbfn.functions.calls.placement import Run
 from nbfn.functions.calls.profiling import Times
@@ -25,6 +24,7 @@ from nbfn.functions.watching.watched_object import WatchedObject
 from nbfn.modules.lifecycle.fields import is_module
 from nbfn.outlines.outline import Outline
 from nbfn.outlines.session import session_outline
+from nbfn.package import __version__
 from nbfn.sessions.contents.model import Model, model_of
 from nbfn.sessions.contents.model_tree import model_outline
 from nbfn.sessions.export.export import Export

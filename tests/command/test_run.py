@@ -14,7 +14,7 @@ import pytest
 from nbfn import protocol
 from nbfn.command.main import main
 from nbfn.command.outcome import Exit
-from nbfn.documentation import page_of_cause
+from nbfn.package import page_of_cause
 from tests.command.conftest import PREAMBLE, Ended, run, start
 from tests.harness.html import Page
 from tests.harness.notebooks import write

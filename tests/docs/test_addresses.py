@@ -14,10 +14,10 @@ import tensorflow as tf
 
 import nbfn
 from nbfn import protocol
-from nbfn.documentation import documentation
 from nbfn.functions.traces.cause import Cause
 from nbfn.outlines.function import function_outline
 from nbfn.outlines.outline import Outline
+from nbfn.package import documentation
 from nbfn.sessions.feed import feed
 from nbfn.views.pages.explanation import explanation_outline
 from tests.docs.pages import ROOT
@@ -32,7 +32,7 @@ def metadata(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Has the package's metadata say this, or nothing."""
 
     def say(found: Any) -> None:
-        monkeypatch.setattr("nbfn.documentation.metadata", found)
+        monkeypatch.setattr("nbfn.package.metadata", found)
         documentation.cache_clear()
 
     yield say

@@ -1,4 +1,4 @@
-"""The captures of a trace, the effects of its graph, and the functions that it calls."""
+"""The captures of a trace, and the functions that its graph calls."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn._tensorflow.base import Function
+from nbfn._tensorflow.operation_types import HIDDEN_STATE, all_nodes
 
 
 @dataclass(frozen=True)
@@ -39,13 +40,6 @@ def captured(concrete: Any) -> list[Captured]:
     return [Captured(h, variables.get(id(h))) for h in concrete.captured_inputs]
 
 
-def all_nodes(definition: Any) -> Iterator[Any]:
-    """Yields the nodes of a ``GraphDef`` and of the functions in its library."""
-    yield from definition.node
-    for function in definition.library.function:
-        yield from function.node_def
-
-
 def called(nodes: Iterable[Any]) -> Iterator[str]:
     """Yields the names of the functions that nodes call."""
     for node in nodes:
@@ -66,50 +60,6 @@ def reachable_functions(nodes: Sequence[Any], library: Any) -> dict[str, Any]:
                 found[name] = functions[name]
                 waiting.append(functions[name].node_def)
     return found
-
-
-def _operation_types(graph: Any) -> set[str]:
-    return {node.op for node in all_nodes(graph.as_graph_def())}
-
-
-def stateful_random_operations(graph: Any) -> list[str]:
-    """Returns the types of operations that draw random numbers from hidden state, also nested."""
-    return sorted(_operation_types(graph) & HIDDEN_STATE)
-
-
-def changing_resource_operations(graph: Any) -> list[str]:
-    """Returns the types of operations that change resources other than variables."""
-    return sorted(op for op in _operation_types(graph) if op.startswith(_CHANGING))
-
-
-CALLBACK = "nbfn_callback"
-"""Part of the names of operations that only inspect values."""
-_OUTSIDE = ("PyFunc", "EagerPyFunc", "Print", "WriteFile", "Save")
-
-
-def operations_outside(graph: Any) -> list[str]:
-    """Returns the types of operations that call Python, print or write files.
-
-    Those of nbfn's inspections are omitted.
-    """
-    nodes = all_nodes(graph.as_graph_def())
-    return sorted({n.op for n in nodes if n.op.startswith(_OUTSIDE) and CALLBACK not in n.name})
-
-
-def assigns(graph: Any) -> bool:
-    """Returns whether a graph assigns to variables, also in nested functions."""
-    return any(op.startswith(_ASSIGNING) for op in _operation_types(graph))
-
-
-def writes(graph: Any) -> bool:
-    """Returns whether repeating a graph has effects: it assigns, prints, draws, calls Python."""
-    found = _operation_types(graph)
-    return bool(found & HIDDEN_STATE) or any(map(is_write, found))
-
-
-def is_write(kind: str) -> bool:
-    """Returns whether operations of a type assign, change a resource, print or call Python."""
-    return kind.startswith(_WRITING) and kind not in _NOT_WRITING
 
 
 def is_loop_or_branch(graph: Any) -> bool:
@@ -167,53 +117,6 @@ _OWN = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 def _is_tensorflows(file: str) -> bool:
     """Returns whether a file is TensorFlow's or nbfn's, or generated."""
     return f"{os.sep}tensorflow{os.sep}" in file or file.startswith(("<", _OWN))
-
-
-_ASSIGNING = ("Assign", "ResourceScatter", "ResourceApply", "ResourceSparseApply", "Rng")
-_CHANGING = (
-    *("LookupTableInsert", "LookupTableImport", "LookupTableRemove"),
-    *("QueueEnqueue", "QueueDequeue", "StackPush", "StackPop", "Barrier", "Accumulator"),
-    *("IteratorGetNext", "Write"),
-)
-_WRITING = (
-    *("Assign", "Resource", "Rng", "Print", "Stateful", "EagerPyFunc", "PyFunc", "Save", "Scatter"),
-    *_CHANGING,
-)
-# Of a call, the operations of the called function count instead.
-_NOT_WRITING = frozenset(
-    {
-        *("ResourceGather", "ResourceGatherNd", "StatefulPartitionedCall"),
-        *("ScatterNd", "ScatterNdNonAliasingAdd"),
-    }
-)
-
-HIDDEN_STATE = {
-    "AllCandidateSampler",
-    "FixedUnigramCandidateSampler",
-    "FractionalAvgPool",
-    "FractionalMaxPool",
-    "LearnedUnigramCandidateSampler",
-    "LogUniformCandidateSampler",
-    "Multinomial",
-    "ParameterizedTruncatedNormal",
-    "RandomCrop",
-    "RandomGamma",
-    "RandomPoisson",
-    "RandomPoissonV2",
-    "RandomShuffle",
-    "RandomStandardNormal",
-    "RandomUniform",
-    "RandomUniformInt",
-    "SampleDistortedBoundingBox",
-    "SampleDistortedBoundingBoxV2",
-    "ThreadUnsafeUnigramCandidateSampler",
-    "TruncatedNormal",
-    "UniformCandidateSampler",
-}
-"""Operations whose kernel has the state from which it draws; their seeds are attributes.
-
-A `tf.random.Generator` has its state in a variable.
-"""
 
 
 def trackable_children(value: Any) -> dict[str, Any]:

@@ -14,13 +14,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbfn._tensorflow.graphs.captures import (
-    CALLBACK,
-    called,
-    is_write,
-    stateful_random_operations,
-    writes,
-)
+from nbfn._tensorflow.graphs.captures import called
+from nbfn._tensorflow.operation_types import CALLBACK, is_write, stateful_random_operations, writes
 
 # An operation in none of these sets counts as one that may fail: this costs a control dependency,
 # but the order is kept. See tests/functions/traced/test_failures.py.

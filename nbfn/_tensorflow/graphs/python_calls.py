@@ -7,7 +7,7 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from nbfn._tensorflow.base import internal
-from nbfn._tensorflow.graphs.captures import all_nodes
+from nbfn._tensorflow.operation_types import all_nodes
 
 _script_ops = internal("ops.script_ops")
 

@@ -15,7 +15,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn._tensorflow.base import internal
-from nbfn._tensorflow.graphs.captures import writes
+from nbfn._tensorflow.operation_types import writes
 
 CALLS = 50
 """Calls of a function after which it is executed as an operation: making its kernel takes 1 ms."""

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from nbfn.documentation import page_of_cause
 from nbfn.functions.traces.context import Context
 from nbfn.functions.traces.key import Key
+from nbfn.package import page_of_cause
 from nbfn.site import Site
 from nbfn.state.guarded import GuardedState
 from nbfn.state.values.fingerprints import Kind as KindOfState

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from nbfn.documentation import page_of_guide
 from nbfn.functions.inside.monitor import NumericsError
 from nbfn.functions.recording.refusal import RefusedError
+from nbfn.package import page_of_guide
 
 
 def add_address(error: BaseException) -> None:

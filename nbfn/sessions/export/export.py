@@ -18,11 +18,11 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn import _tensorflow
-from nbfn._version import __version__
 from nbfn.code import plain_function
 from nbfn.functions import Trace, TracedFunction
 from nbfn.functions.calls.interruption import uninterrupted
 from nbfn.functions.traces.variable_names import roots
+from nbfn.package import __version__
 from nbfn.sessions.cluster.once import for_one_device, written_by_chief
 from nbfn.sessions.export.choice import chosen_traces, fixed_sizes, requested
 from nbfn.sessions.export.inputs import fitting, inputs_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import nbfn
-from nbfn import documentation
+from nbfn import package
 
 CELL = """%%tf_function
 
@@ -127,7 +127,7 @@ def test_errors_have_the_address_of_their_explanation(
     step, run, refused, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A checkout that is not installed has no metadata, and so no address.
-    monkeypatch.setattr(documentation, "documentation", lambda: "https://docs.example")
+    monkeypatch.setattr(package, "documentation", lambda: "https://docs.example")
     run("%%tf_function\ndef take(x, i):\n    return tf.gather(x, i)")
     for _ in range(2):
         assert "See https://" in (text := refused("take(x, tf.constant(5))"))

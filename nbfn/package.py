@@ -1,9 +1,18 @@
-"""The address of the documentation, read from the package's metadata, its only source."""
+"""The version and the address of the documentation, from the metadata of the installed package.
+
+The only source of the version is ``labextension/package.json``; that of the address is
+``pyproject.toml``.
+"""
 
 from __future__ import annotations
 
 import functools
-from importlib.metadata import metadata
+from importlib.metadata import PackageNotFoundError, metadata, version
+
+try:
+    __version__ = version("nbfn")
+except PackageNotFoundError:
+    __version__ = "0.0.0"
 
 
 @functools.cache
