@@ -7,6 +7,7 @@ import dataclasses
 import enum
 import functools
 import gc
+import sys
 import weakref
 from types import SimpleNamespace
 from typing import Any
@@ -301,6 +302,10 @@ def test_the_items_of_a_container_with_traced_methods() -> None:
     assert float(options.scale(ONE)) == 3.0
 
 
+@pytest.mark.skipif(
+    (3, 12) <= sys.version_info < (3, 12, 4),
+    reason="`inspect.getattr_static` keeps classes alive (CPython's issue 118013)",
+)
 def test_no_cache_keeps_a_class_alive() -> None:
     def called() -> Any:
         class Slotted:
