@@ -265,7 +265,10 @@ class _Short(reprlib.Repr):
 
     def repr1(self, x: Any, level: int) -> str:
         """Shows a container as the user's, without the class in which TensorFlow tracks it."""
-        return super().repr1(_tensorflow.unwrap(x), level)
+        x = _tensorflow.unwrap(x)
+        if is_a(x, tuple) and hasattr(type(x), "_fields"):  # its own `__repr__` shows the items
+            x = tuple.__new__(type(x), map(_tensorflow.unwrap, x))
+        return super().repr1(x, level)
 
     def repr_instance(self, x: Any, level: int) -> str:
         """Shows the class of an object, whose own repr may be long or contain an address."""

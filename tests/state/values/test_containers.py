@@ -15,7 +15,7 @@ from array import array
 from collections import ChainMap, Counter, OrderedDict, UserDict, UserList, defaultdict, deque
 from collections.abc import Callable
 from types import MappingProxyType, ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -394,3 +394,26 @@ def test_a_module_that_was_made_by_hand(monkeypatch: pytest.MonkeyPatch) -> None
     assert scaled(ONE) == 1.0
     made.GAIN = 5.0  # type: ignore[attr-defined]
     assert scaled(ONE) == 5.0
+
+
+def test_a_cause_shows_what_the_user_stored_in_a_named_tuple() -> None:
+    class Settings(NamedTuple):
+        rates: list[float]
+        name: str
+
+    class Model(tf.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.settings = Settings([1.0, 2.0], "a")
+
+        @nbfn.function
+        def scaled(self, x: Any) -> Any:
+            return x * self.settings.rates[0]
+
+    model = Model()
+    model.scaled(ONE)
+    model.settings = Settings([3.0, 2.0], "a")
+    assert float(model.scaled(ONE)) == 3.0
+    (cause,) = model.scaled.retraces[-1].causes
+    assert cause.old == "Settings(rates=[1.0, 2.0], name='a')"
+    assert cause.new == "Settings(rates=[3.0, 2.0], name='a')"
