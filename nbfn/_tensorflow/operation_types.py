@@ -1,4 +1,4 @@
-"""What graphs do, by the types of their operations: write, draw random numbers, print."""
+"""The effects of graphs, by the types of their operations: writes, random numbers, prints."""
 
 from __future__ import annotations
 
@@ -93,7 +93,12 @@ def assigns(graph: Any) -> bool:
 
 def writes(graph: Any) -> bool:
     """Returns whether repeating a graph has effects: it assigns, prints, draws, calls Python."""
-    found = _operation_types(graph)
+    return definition_writes(graph.as_graph_def())
+
+
+def definition_writes(definition: Any) -> bool:
+    """Returns the same for a ``GraphDef``."""
+    found = {node.op for node in all_nodes(definition)}
     return bool(found & HIDDEN_STATE) or any(map(is_write, found))
 
 

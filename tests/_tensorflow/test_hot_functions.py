@@ -145,7 +145,7 @@ def test_its_errors_name_the_operation_and_the_line(executed: list[str]) -> None
 
 
 def test_operation_callbacks_see_its_name(executed: list[str]) -> None:
-    context = pytest.importorskip("tensorflow.python.framework.op_callbacks")
+    op_callbacks = pytest.importorskip("tensorflow.python.framework.op_callbacks")
     seen: list[str] = []
 
     def callback(op_type: str, *_: Any, **__: Any) -> None:
@@ -154,11 +154,11 @@ def test_operation_callbacks_see_its_name(executed: list[str]) -> None:
     traced, x = nbfn.function(product), tf.constant([1.0, 2.0])
     for _ in range(OFTEN):
         traced(x)
-    context.add_op_callback(callback)
+    op_callbacks.add_op_callback(callback)
     try:
         traced(x)
     finally:
-        context.remove_op_callback(callback)
+        op_callbacks.remove_op_callback(callback)
     assert executed
     assert hot_functions.OPERATION not in seen
     assert any("product" in each for each in seen)
@@ -173,7 +173,7 @@ def test_xla_compiles_it_as_before(executed: list[str]) -> None:
     assert not executed
 
 
-def test_only_some_small_functions_are(
+def test_large_functions_and_those_beyond_the_limit_are_executed_by_name(
     executed: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(

@@ -14,3 +14,4 @@ def test_all_ways_are_one() -> None:
     assert by_path is nn is nbfn.nn is nbfn.modules is importlib.import_module("nbfn.nn")
     assert nn.Module is Module
     assert nn.initializers is initializers
+    assert importlib.import_module("nbfn.nn.initializers") is initializers

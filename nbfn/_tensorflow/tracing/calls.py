@@ -299,10 +299,7 @@ def _executor(
 
 _HAS_DIRECT_CALL = (
     all(hasattr(_atomic, name) for name in ("InterpolateRuntimeError", "AtomicFunction"))
-    and all(
-        hasattr(_execute, name)
-        for name in ("execute", "execute_with_cancellation", "quick_execute")
-    )
+    and all(hasattr(_execute, name) for name in ("execute", "execute_with_cancellation"))
     and hasattr(_cancellation, "context")
     and hasattr(_record, "could_possibly_record")
 )

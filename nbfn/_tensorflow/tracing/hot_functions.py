@@ -15,7 +15,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn._tensorflow.base import internal
-from nbfn._tensorflow.operation_types import writes
+from nbfn._tensorflow.operation_types import definition_writes
 
 CALLS = 50
 """Calls of a function after which it is executed as an operation: making its kernel takes 1 ms."""
@@ -27,6 +27,8 @@ _MAX_BYTES = 100_000
 """Largest size of a graph, with its constants."""
 
 _execute = internal("eager.execute")
+_quick_execute: Any = getattr(_execute, "quick_execute", None)
+"""The function that operation callbacks replace as `execute`."""
 _numbers = itertools.count()
 
 
@@ -51,7 +53,7 @@ class HotFunction:
                 return None
             self._attributes = _attributes_of_call(self._inference, inputs)
         # Operation callbacks, which replace `execute`, expect the name.
-        if not self._attributes or _execute.execute is not _execute.quick_execute:
+        if not self._attributes or _execute.execute is not _quick_execute:
             return None
         try:
             outputs: list[Any] = _execute.execute(
@@ -76,12 +78,13 @@ def _attributes_of_call(inference: Any, inputs: Sequence[Any]) -> tuple[Any, ...
     """
     try:
         graph = inference.graph
-        if len(graph.get_operations()) > _MAX_OPERATIONS or writes(graph):
+        if len(graph.get_operations()) > _MAX_OPERATIONS:
             return ()
         definition = graph.as_graph_def()
+        if definition.ByteSize() > _MAX_BYTES or definition_writes(definition):
+            return ()
         functions = [inference.cached_definition, *definition.library.function]
-        is_compiled = any("Xla" in name for each in functions for name in each.attr)
-        if is_compiled or definition.ByteSize() > _MAX_BYTES:
+        if any("Xla" in name for each in functions for name in each.attr):
             return ()
         if len(tf.config.list_logical_devices()) > 1 or next(_numbers) >= _MAX_FUNCTIONS:
             return ()

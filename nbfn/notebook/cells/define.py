@@ -64,7 +64,7 @@ def _traced(
     if (
         isinstance(before, TracedFunction)
         and is_unchanged(before, defined, lasting)
-        # Else it begins anew: what was made again, such as a model, is gone with its traces.
+        # Else traces of what was replaced, such as a model, would be listed on.
         and not before.changed_globals()
     ):
         namespace[name] = before
