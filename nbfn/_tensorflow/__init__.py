@@ -48,6 +48,7 @@ from nbfn._tensorflow.graphs.capturing import (
     unused_operations,
 )
 from nbfn._tensorflow.graphs.checkpoints import saved_objects
+from nbfn._tensorflow.graphs.custom_gradients import hold_custom_gradients
 from nbfn._tensorflow.graphs.equivalence import are_equivalent
 from nbfn._tensorflow.graphs.ordering import (
     NODE_IN_ERROR,

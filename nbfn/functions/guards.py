@@ -17,7 +17,7 @@ from threading import get_ident
 from typing import Any, Literal
 
 from nbfn import _tensorflow
-from nbfn.code import is_user_module
+from nbfn.code import is_user_module, plain_function
 from nbfn.site import warn
 from nbfn.state.bytecode.graph_time import NOTHING
 from nbfn.state.bytecode.reads import Named
@@ -181,7 +181,10 @@ class Guards:
         if not functions:
             return {}
         source = Source("code", functions[-1].__name__)
-        return {source: fingerprint_of_functions(functions, functions[0])}
+        # TensorFlow passes the defaults of a plain function as arguments.
+        is_wrapped = functions != [plain_function(python_function)]
+        code = fingerprint_of_functions(functions, functions[0], with_defaults=is_wrapped)
+        return {source: code}
 
     def _disable(self, error: Exception) -> None:
         """Disables the guards with one warning; calls go on as TensorFlow's do."""

@@ -301,9 +301,15 @@ def _trackable(value: Any, seen: dict[int, Any], is_empty_too: bool) -> Any | No
     return _holder(kept) if kept else None
 
 
+class _Holder(tf.train.Checkpoint):  # type: ignore[misc]
+    """An object that TensorFlow tracks; its children may have any names."""
+
+    save_counter = None  # a property of `tf.train.Checkpoint`, which cannot be set
+
+
 def _holder(parts: Mapping[str, Any]) -> Any:
     """Returns an object that TensorFlow tracks, with these children under any names."""
-    holder = tf.train.Checkpoint()
+    holder = _Holder()
     for name, part in parts.items():
         setattr(holder, name, part)  # the argument `root` of the class would be no child
     return holder

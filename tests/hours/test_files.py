@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tests.hours.playing import faults
 from tests.hours.playing.cells import ANOTHER_MODEL, DATA, IMPORTS, STEP, TRAIN
 from tests.hours.playing.hours import Hour, beside, edit, restart, run, run_all, write
 from tests.hours.playing.kernels import Forks
@@ -104,7 +103,6 @@ print(f"{float(spread):.4f}")
                 "cell",
                 retraces=2,
                 because="…SCALE…2.0, is 0.5",
-                known={"growth": faults.GONE_CODE},
             ),
             write("tools.py", TOOLS.replace("tf.tanh", "tf.sin")),
             run("eager", stale={"call", "cell"}),

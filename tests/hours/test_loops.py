@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tests.hours.playing import faults
 from tests.hours.playing.cells import ANOTHER_SGD, BUILT, DATA, IMPORTS, STEP, TRAIN
 from tests.hours.playing.hours import Hour, ask, beside, delete, edit, run, run_all
 from tests.hours.playing.kernels import Forks
@@ -194,7 +193,6 @@ print([round(each, 4) for each in losses])
             run("weights", retraces=3),
             run("weights", retraces=3),
         ],
-        known={"piled up": faults.CUSTOM_GRADIENTS},
     ),
     Hour(
         "rollouts of a policy, as in reinforcement learning",

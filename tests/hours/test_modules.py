@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tests.hours.playing import faults
 from tests.hours.playing.cells import BUILT, DATA, IMPORTS, STEP, TRAIN
 from tests.hours.playing.hours import Hour, edit, restart, run, run_all
 from tests.hours.playing.kernels import Forks
@@ -502,7 +501,6 @@ def gradient(x):
             run("apply", "fast", "call", "gradient", "slope", retraces=1),
             run("apply", "fast", "call", "slope", times=3),
         ],
-        known={"piled up": faults.CUSTOM_GRADIENTS},
     ),
 ]
 

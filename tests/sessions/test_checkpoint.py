@@ -192,7 +192,7 @@ def test_each_value_is_written_once(notebook, tmp_path) -> None:
     assert notebook["write"].numpy() == 1.0
 
 
-@pytest.mark.parametrize("name", ["root", "self", "restore"])
+@pytest.mark.parametrize("name", ["root", "self", "restore", "save_counter"])
 def test_names_that_tensorflow_has_for_something_else(notebook, tmp_path, name: str) -> None:
     notebook["weight"], notebook[name] = tf.Variable(1.0), tf.Variable(2.0)
     nbfn.save(tmp_path / "run")

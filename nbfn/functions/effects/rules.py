@@ -123,7 +123,8 @@ _MODULES: dict[str, Reason | None] = {
     "tqdm": Reason("print", "shows progress", "nbfn.progress shows it at each call"),
     **dict.fromkeys(("os", "posix", "nt", "io", "_io", "shutil", "pathlib", "sys"), _SYSTEM),
     **dict.fromkeys(("subprocess", "json", "pickle", "_pickle", "tempfile"), _SYSTEM),
-    **dict.fromkeys(("threading", "queue", "pdb"), _SYSTEM),
+    **dict.fromkeys(("threading", "queue"), Reason("read", "depends on other threads", _APART)),
+    "pdb": Reason("read", "calls the debugger", _APART),
 }
 _TF_PYTHON = {
     **dict.fromkeys(("executing_eagerly", "inside_function", "constant_value"), _MODE),

@@ -566,6 +566,8 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
                 except Exception as error:
                     self.recorder.note_failure(error)
                     raise
+                finally:
+                    _tensorflow.hold_custom_gradients()
             # Not those of a function that the code calls: TensorFlow keeps the trace around it.
             creates = may_create and _tensorflow.has_created_variables(self)
             if running is not None:

@@ -73,16 +73,19 @@ def is_decorator_object(value: Any) -> bool:
 
 
 def fingerprint_of_functions(
-    functions: list[FunctionType], value: Any, graph_time: GraphTime = NOTHING
+    functions: list[FunctionType],
+    value: Any,
+    graph_time: GraphTime = NOTHING,
+    *,
+    with_defaults: bool = True,
 ) -> Fingerprint:
     """Returns the fingerprint of a user function and its wrappers: code and bound values."""
     text = f"function {functions[-1].__name__}"
     if any(graph_time.runs(f.__code__) for f in functions):
         return Fingerprint(("function", *(digest(f.__code__) for f in functions)), text, "function")
-    parts: list[Any] = [
-        (digest(f.__code__), content_of(f.__defaults__), content_of(f.__kwdefaults__))
-        for f in functions
-    ]
+    parts: list[Any] = [digest(f.__code__) for f in functions]
+    if with_defaults:
+        parts += [content_of((f.__defaults__, f.__kwdefaults__)) for f in functions]
     if is_a(value, PARTIALS):
         parts.append(content_of((value.args, value.keywords)))
     if is_a(value, MethodType):

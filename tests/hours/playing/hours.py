@@ -6,9 +6,6 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
-Known = Mapping[str, str]
-"""Faults that are known, by the kind of check that fails, each with a short reason."""
-
 
 @dataclass(frozen=True)
 class Expected:
@@ -24,8 +21,6 @@ class Expected:
         stale: The cells that are shown as to be run again; None for those before without what ran.
         raises: The type of the error that the last cell ends in; of two, that of plain Python and
             that of nbfn.
-        known: Faults that this action shows. It fails if it does not show them any more.
-        known_from_here: The same, of faults that what follows may show too.
     """
 
     shows: Sequence[str] = ()
@@ -36,8 +31,6 @@ class Expected:
     warns: str | None = None
     stale: Set[str] | None = None
     raises: str | tuple[str, str] | None = None
-    known: Known = field(default_factory=dict)
-    known_from_here: Known = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -130,7 +123,6 @@ class Hour:
         traces: The most traces that a function may hold at the end.
         rows: The most retraces that are listed of a function at the end.
         uncompared: Names whose values are not compared.
-        known: Faults that show at the end.
     """
 
     name: str
@@ -141,7 +133,6 @@ class Hour:
     traces: int = 4
     rows: int = 10
     uncompared: Set[str] = frozenset()
-    known: Known = field(default_factory=dict)
 
     def __str__(self) -> str:
         return self.name
