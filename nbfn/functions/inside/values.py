@@ -28,7 +28,7 @@ from nbfn.functions.inside.origin import Origins
 from nbfn.functions.inside.words import frames, is_user_frame, spot_of
 from nbfn.functions.recording.recorded import Recorded
 from nbfn.site import Site, site_of
-from nbfn.text import count, data_size, with_notes
+from nbfn.text import count, data_size, join, with_notes
 
 MAX_TURNS = 100
 """Maximum number of values kept of what is computed repeatedly: the newest."""
@@ -235,7 +235,8 @@ def values(
     """
     args, more = _split_arguments(function, args, kwargs)
     lines = (line,) if isinstance(line, int) else tuple(line)
-    collector = _Collector((*names, *more), lines, values.__code__)
+    names = (*names, *more)
+    collector = _Collector(names, lines, values.__code__)
     instrument = Instrument(collector)
     with trial_of(function, args, kwargs) as trial, instrument.attached():
         with _looking_at_returns(collector):
@@ -244,6 +245,12 @@ def values(
     found = [each for each in collector.found.values() if each.executions]
     found.sort(key=lambda each: (str(each.site.file), each.site.line or 0))
     notes = [] if error is None else [f"the call raised {type(error).__name__}: {reason_of(error)}"]
+    missing = [f"`{name}`" for name in names if all(each.name != name for each in found)]
+    missing += [f"line {line}" for line in lines if all(each.site.line != line for each in found)]
+    if missing:
+        notes.append(f"no tensor was computed for {join(missing)}")
+    elif not found:
+        notes.append("no tensor that it computes has a name")
     lost = sum(1 for each in found if not each.arrays)
     if lost:
         notes.append(f"{count(lost, 'value')} beyond {data_size(MAX_BYTES)} not kept")

@@ -81,6 +81,22 @@ def test_names_and_lines_that_are_asked_for() -> None:
     assert total_of_all.numpy() == 0.0
 
 
+def test_what_was_not_computed_is_noted() -> None:
+    @nbfn.function
+    def same(x: Any) -> Any:
+        return x
+
+    @nbfn.function
+    def doubled(x: Any) -> Any:
+        y = x * 2.0
+        return y
+
+    assert same.values(numbers).notes == ("no tensor that it computes has a name",)
+    assert not doubled.values(numbers).notes
+    found = doubled.values(numbers, names=["y", "z"], line=1)
+    assert found.notes == ("no tensor was computed for `z` and line 1",)
+
+
 def test_a_name_that_is_given_again() -> None:
     @nbfn.function
     def twice(x):
