@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import CodeType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, ParamSpec, TypeVar
 
 _INSTALLED = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
@@ -133,12 +133,23 @@ def closure(function: Any) -> dict[str, Any]:
     return found
 
 
-def names_in_code(code: CodeType) -> Iterator[str]:
-    """Yields the names of globals and attributes in code and in nested functions."""
-    yield from code.co_names
+def is_generated(function: FunctionType) -> bool:
+    """Returns whether ``dataclasses`` has made a function."""
+    # `dataclasses` compiles its methods with `exec` of a text (CPython 3.11).
+    return function.__code__.co_filename.startswith("<string>")
+
+
+def with_inner(code: CodeType) -> Iterator[CodeType]:
+    """Yields code and that of the functions, classes and comprehensions inside it."""
+    yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from names_in_code(constant)
+            yield from with_inner(constant)
+
+
+def names_in_code(code: CodeType) -> set[str]:
+    """Returns the names of globals and attributes in code and in nested functions."""
+    return {name for each in with_inner(code) for name in each.co_names}
 
 
 @contextmanager

@@ -130,7 +130,7 @@ def add_rows(
 ) -> SentRows:
     """Adds the rows of one function to a state.
 
-    Rows in `known` are omitted unless they changed, and so are all but the newest `most` traces.
+    Rows in `sent` are omitted unless they changed, and so are all but the newest `most` traces.
 
     Returns:
         All current rows, including those that were not added.

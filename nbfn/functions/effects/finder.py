@@ -24,7 +24,7 @@ import numpy as np
 import tensorflow as tf
 
 from nbfn import _tensorflow
-from nbfn.code import closure, is_user_module, names_in_code, plain_function
+from nbfn.code import closure, is_generated, is_user_module, names_in_code, plain_function
 from nbfn.functions.effects import rules
 from nbfn.functions.effects.abstract_values import (
     FRESH,
@@ -132,7 +132,11 @@ class Finder:
         self.strict = strict
         self.skipped = [plain_function(each) for each in skipped]
         # AutoGraph replaces nested functions by new ones of the same name.
-        self.skipped_names = {each.__name__ for each in self.skipped if _is_nested(each)}
+        self.skipped_names = {
+            each.__name__
+            for each in self.skipped
+            if "<locals>" in getattr(each, "__qualname__", "")
+        }
         self.reads: set[str] = set()
         self.seen: dict[Any, Any] = {}
         self._namespace = namespace
@@ -169,7 +173,7 @@ class Finder:
             yield Effect(Reason("unknown", f"calls the generator `{name}`"), 0, name)
             return
         if function.__globals__ is self._namespace:
-            self.reads |= set(names_in_code(code))
+            self.reads |= names_in_code(code)
         own = dict.fromkeys(parameters(node.args), UNKNOWN) | dict(arguments)
         walk = StatementWalk(CodeScope(names_of_function(function), own), self, is_own=False)
         for each in walk.block([node.body] if isinstance(node, ast.Lambda) else node.body):
@@ -668,10 +672,6 @@ class StatementWalk:
             yield replace(each, line=getattr(node, "lineno", 0))
 
 
-def _is_nested(function: Any) -> bool:
-    return "<locals>" in getattr(function, "__qualname__", "")
-
-
 def _is_builtin(value: Any) -> bool:
     """Returns whether it is a builtin function or class, or a method of one."""
     is_builtin = isinstance(value, type | types.BuiltinFunctionType)
@@ -734,12 +734,6 @@ def _dispatched_to(function: types.FunctionType) -> list[types.FunctionType]:
     return [
         each for each in every if isinstance(each, types.FunctionType) and _is_user_function(each)
     ]
-
-
-def is_generated(function: types.FunctionType) -> bool:
-    """Returns whether ``dataclasses`` has made a function."""
-    # `dataclasses` compiles its methods with `exec` of a text (CPython 3.11).
-    return function.__code__.co_filename.startswith("<string>")
 
 
 def _is_user_function(function: types.FunctionType) -> bool:

@@ -97,14 +97,14 @@ class ObjectLeaf:
     reference: weakref.ReferenceType[Any] | None
 
     @property
-    def alive(self) -> bool:
-        """Whether the object still exists; if not, no call can find its trace again."""
-        return self.reference is not None and self.reference() is not None
+    def is_collected(self) -> bool:
+        """Whether the object was garbage-collected: then no call can find its trace again."""
+        return self.reference is not None and self.reference() is None
 
     @property
     def token(self) -> object:
         """Equal for leaves that key the same trace; a garbage-collected object equals no other."""
-        return self.identity if self.alive else self
+        return self if self.reference is None or self.is_collected else self.identity
 
     def __str__(self) -> str:
         return f"{self.type_name} object"
