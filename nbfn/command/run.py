@@ -249,7 +249,7 @@ def _storable(notebook: NotebookNode) -> NotebookNode:
             for output in cell.outputs:
                 if len(output.get("data", {})) > 1:
                     output.data.pop(_WIDGET, None)
-            # The display of running work ends as an output without data (`notebook/progress.py`).
+            # The display of running work ends as an output without data (`ProgressDisplay`).
             cell.outputs = [each for each in cell.outputs if each.get("data", True) != {}]
     return notebook
 

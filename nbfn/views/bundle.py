@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from nbfn import protocol
 from nbfn.functions import Trace, TracedFunction
+from nbfn.functions.calls.operation_times import Times
 from nbfn.functions.calls.placement import Run
-from nbfn.functions.calls.profiling import Times
 from nbfn.functions.calls.record import Observed
 from nbfn.functions.graphs.operations import graph_of
 from nbfn.functions.retraces.diff import TraceDiff

@@ -12,7 +12,7 @@ from nbfn.command.collected import CollectedRecords
 from nbfn.command.execution import _Client
 from nbfn.command.progress import ProgressPrinter
 from nbfn.command.record import NotebookCell, NotebookRun
-from nbfn.notebook.progress import DISPLAY
+from nbfn.notebook.progress_display import DISPLAY
 from nbfn.text import duration
 
 

@@ -18,9 +18,9 @@ from nbfn.modules.errors import (
     show_names,
 )
 from nbfn.modules.lifecycle import binding, method_stack
+from nbfn.modules.lifecycle.application import INIT_MUTABLE, check_instance
 from nbfn.modules.lifecycle.fields import init_fields, modules_in
 from nbfn.modules.lifecycle.interception import wanted_outputs
-from nbfn.modules.lifecycle.run import INIT_MUTABLE, check_instance
 from nbfn.modules.lifecycle.setup import inspect_hook, prepare
 from nbfn.modules.module.lazy import call_shapes, lazy_run, values
 from nbfn.modules.module.members import Members

@@ -23,7 +23,7 @@ from nbfn.notebook.errors.decisions import (
     sizes_on,
     sizes_read,
 )
-from nbfn.notebook.errors.failure import LocatedError
+from nbfn.notebook.errors.located_error import LocatedError
 from nbfn.notebook.errors.option_names import names_option
 from nbfn.text import sizes
 

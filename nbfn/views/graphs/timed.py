@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nbfn import protocol
-from nbfn.functions.calls.profiling import Times
+from nbfn.functions.calls.operation_times import Times
 from nbfn.functions.graphs.operations import graph_of, graph_of_concrete
 from nbfn.functions.graphs.times import graph_times
 from nbfn.outlines.outline import Outline

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 import nbfn
 from nbfn.functions.calls.placement import Copy, PlacedOperation, Placement
-from nbfn.sessions.placement import Memory, session_placement
+from nbfn.sessions.devices import Memory, session_placement
 from nbfn.sessions.session import Session
 from nbfn.views.pages import page_of
 
