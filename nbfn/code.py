@@ -30,10 +30,15 @@ def is_user_module(module: Any) -> bool:
     """Returns whether the module with this name holds user code rather than a library's."""
     if module == "__main__":
         return True
-    if not isinstance(module, str) or module.split(".")[0] in _OTHERS:
+    if not isinstance(module, str) or package_of(module) in _OTHERS:
         return False
     # Libraries stay in `sys.modules`; users load files and make modules beside it.
     return module not in sys.modules or _is_outside_libraries(module)
+
+
+def package_of(module: Any) -> str:
+    """Returns the top-level package of a module's name; an empty text if it is no name."""
+    return module.partition(".")[0] if isinstance(module, str) else ""
 
 
 @functools.lru_cache(1024)

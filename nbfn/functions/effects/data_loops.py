@@ -13,8 +13,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbfn.code import closure, is_user_module
-from nbfn.functions.effects.abstract_values import CodeScope, is_library_class, names_in, package
+from nbfn.code import closure, is_user_module, package_of
+from nbfn.functions.effects.abstract_values import CodeScope, is_library_class, names_in
 from nbfn.functions.effects.syntax_trees import source_of
 from nbfn.state.values.fingerprints import is_a
 
@@ -56,7 +56,7 @@ def _is_data(value: Any) -> bool:
 def _iterates_over_argument(called: Any) -> bool:
     """Returns whether this is a user class or generator that iterates over its argument."""
     module = getattr(called, "__module__", None)
-    if module in (None, "builtins") or package(module) in _ENDING:
+    if module in (None, "builtins") or package_of(module) in _ENDING:
         return False
     if isinstance(called, type):
         return not is_library_class(called) and hasattr(called, "__iter__")

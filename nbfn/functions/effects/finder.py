@@ -24,7 +24,14 @@ import numpy as np
 import tensorflow as tf
 
 from nbfn import _tensorflow
-from nbfn.code import closure, is_generated, is_user_module, names_in_code, plain_function
+from nbfn.code import (
+    closure,
+    is_generated,
+    is_user_module,
+    names_in_code,
+    package_of,
+    plain_function,
+)
 from nbfn.functions.effects import rules
 from nbfn.functions.effects.abstract_values import (
     FRESH,
@@ -39,7 +46,6 @@ from nbfn.functions.effects.abstract_values import (
     elements_of,
     is_library_class,
     names_of_function,
-    package,
     value_of,
 )
 from nbfn.functions.effects.rules import Reason
@@ -710,7 +716,7 @@ def _and_held(value: AbstractValue) -> Iterator[Any]:
 
 def _is_library_callable(value: Any) -> bool:
     """Returns whether a callable belongs to a library or to a class derived from one."""
-    module = package(getattr(value, "__module__", None))
+    module = package_of(getattr(value, "__module__", None))
     return module in LIBRARIES or rules.is_built_on_library(type(value))
 
 

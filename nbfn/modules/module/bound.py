@@ -27,7 +27,7 @@ from nbfn.modules.module.members import Members
 from nbfn.modules.module.rows import Row, as_text, rows_of
 from nbfn.modules.variables.keys import check_rngs, key
 from nbfn.modules.variables.scope import Scope
-from nbfn.modules.variables.tree import as_tensors, grown, leaves
+from nbfn.modules.variables.tree import as_tensors, grown, leaves, params_first
 from nbfn.modules.variables.variable_store import VariableStore
 
 
@@ -90,7 +90,7 @@ class Bound(Members, library=True):
         scope = self._scope("named_variables")
         named: dict[str, tf.Variable] = {}
         tree = scope.tree()
-        for collection in sorted(tree, key=lambda c: (c != "params", c)):
+        for collection in params_first(tree):
             for path, leaf in leaves(tree[collection]):
                 text = "/".join(path)
                 named[f"{text} ({collection})" if text in named else text] = leaf
@@ -366,7 +366,7 @@ class Bound(Members, library=True):
         if scope is None:
             return None
         where = scope.child(*parts[:-1])
-        for collection in sorted(scope.store.tree, key=lambda c: (c != "params", c)):
+        for collection in params_first(scope.store.tree):
             if where.has(collection, parts[-1]):
                 leaf = where.live(collection, parts[-1])
                 if not isinstance(leaf, Mapping):
