@@ -28,7 +28,7 @@ from nbfn.modules.module.rows import Row, as_text, rows_of
 from nbfn.modules.variables.keys import check_rngs, key
 from nbfn.modules.variables.scope import Scope
 from nbfn.modules.variables.tree import as_tensors, grown, leaves, params_first
-from nbfn.modules.variables.variable_store import VariableStore
+from nbfn.modules.variables.variable_store import VariableStore, fits
 
 
 @dataclass(frozen=True)
@@ -281,7 +281,7 @@ class Bound(Members, library=True):
                     f"The snapshot has {'/'.join(path)!r}, but {scope.label(self)} has no "
                     "such variable. Restore into a module of the same structure."
                 )
-            if variable.dtype != value.dtype or not variable.shape.is_compatible_with(value.shape):
+            if not fits(value, variable):
                 raise AssignmentError(
                     f"The snapshot has {'/'.join(path)!r} as {value.dtype.name} of shape "
                     f"{value.shape}, but the variable is {variable.dtype.name} of shape "
@@ -424,11 +424,9 @@ def _carry(state: Mapping[str, Any], wanted: Mapping[str, Any]) -> tuple[dict[st
     new = dict(leaves(wanted))
     for path, value in new.items():
         before = old.get(path)
-        fits = before is not None and (
-            before.dtype == value.dtype and before.shape.is_compatible_with(value.shape)
-        )
-        note("kept" if fits else "made" if before is None else "changed", path)
-        grown(result, path[:-1])[path[-1]] = before if fits else value
+        is_kept = before is not None and fits(value, before)
+        note("kept" if is_kept else "made" if before is None else "changed", path)
+        grown(result, path[:-1])[path[-1]] = before if is_kept else value
     for path in old.keys() - new.keys():
         note("dropped", path)
     return result, Carried(**{kind: tuple(sorted(names)) for kind, names in found.items()})
