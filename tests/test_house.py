@@ -63,7 +63,15 @@ ORDER = {
         *("transforms", "module", "layers", "containers"),
     ),
     "nbfn.sessions": (
-        *("contents", "cluster", "snapshot", "dependencies", "devices", "timeline", "sent_rows"),
+        *(
+            "contents",
+            "cluster",
+            "snapshot",
+            "dependencies",
+            "session_placement",
+            "timeline",
+            "sent_rows",
+        ),
         *(
             "records",
             "feed",
@@ -97,8 +105,8 @@ ORDER = {
         *("ticker", "formatters", "displays", "not_finite", "hooks", "extension"),
     ),
     "nbfn.command": (
-        *("outcome", "agent", "collected", "record", "execution", "report"),
-        *("progress", "run", "lab", "main"),
+        *("outcome", "agent", "collected", "notebook_run", "execution", "report"),
+        *("progress_printer", "run", "lab", "main"),
     ),
 }
 """The rooms of a folder from the bottom up: each may import those before it."""

@@ -17,7 +17,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from nbfn import protocol, standalone
-from nbfn.command.record import NotebookCell, NotebookRun
+from nbfn.command.notebook_run import NotebookCell, NotebookRun
 from nbfn.outlines.cell import outline_of
 from nbfn.outlines.outline import SIGNS, Table, Words, markup, place_text
 from nbfn.outlines.session import MEANINGS, SECTIONS, SessionState, session_outline

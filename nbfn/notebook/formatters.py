@@ -17,7 +17,7 @@ _SHOWN = (
     ("nbfn.sessions.session", "Session"),
     ("nbfn.sessions.contents.statistics", "Statistics"),
     ("nbfn.sessions.contents.model", "Model"),
-    ("nbfn.sessions.devices", "SessionPlacement"),
+    ("nbfn.sessions.session_placement", "SessionPlacement"),
     ("nbfn.sessions.dependencies", "Dependencies"),
     ("nbfn.sessions.load", "LoadedSession"),
     ("nbfn.sessions.export.export", "Export"),

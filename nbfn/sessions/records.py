@@ -12,7 +12,7 @@ from nbfn import protocol
 from nbfn.functions import Capture, Retrace, Trace, TracedFunction
 from nbfn.functions.calls.record import Observed, Record
 from nbfn.functions.segments.cell import TracedCell
-from nbfn.functions.segments.report import GRAPH
+from nbfn.functions.segments.cell_report import GRAPH
 from nbfn.functions.segments.segment import Segment
 from nbfn.functions.watching.watched_object import WatchedObject
 from nbfn.outlines.lists import cell_row, function_row

@@ -34,8 +34,8 @@ from nbfn.sessions.session import Session
 from nbfn.standalone import is_built
 from nbfn.views.export import export_outline
 from nbfn.views.graphs.expressions import record_in_notebook
+from nbfn.views.graphs.graph_outline import graph_outline, title_of
 from nbfn.views.graphs.merged import merged_record
-from nbfn.views.graphs.outline import graph_outline, title_of
 from nbfn.views.graphs.timed import timed
 from nbfn.views.loaded import loaded_outline
 from nbfn.views.pages import page_of

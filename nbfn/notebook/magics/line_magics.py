@@ -176,7 +176,7 @@ class LineMagics(RequiresTensorFlowMagics):
         """
         from nbfn.notebook.cells.cell_options import unquoted
         from nbfn.views import graph_bundle, metadata_of
-        from nbfn.views.graphs.outline import found_operations
+        from nbfn.views.graphs.graph_outline import found_operations
 
         arguments = parsed_line(self.tf_graph, line)
         if arguments.time:

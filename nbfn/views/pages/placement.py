@@ -9,7 +9,7 @@ from nbfn import protocol
 from nbfn.functions.calls.placement import Copy, PlacedOperation, Placement
 from nbfn.functions.traces.capture import short_device
 from nbfn.outlines.outline import Outline, Table, Words
-from nbfn.sessions.devices import Memory, SessionPlacement
+from nbfn.sessions.session_placement import Memory, SessionPlacement
 from nbfn.text import count, data_size
 
 _TEXT_ROWS = 20
