@@ -305,12 +305,7 @@ class Feed:
         """Returns the outline of a function, cell or part of the session; None if removed."""
         if target in SECTIONS:
             section, all_rows = SECTIONS[target], self.shown
-            inputs = section.inputs(all_rows)
-            drawn_from, page = self._drawn_pages.get(target, (None, None))
-            if drawn_from != inputs:
-                page = section.draw(all_rows).record()
-                self._drawn_pages[target] = (inputs, page)
-            return page
+            return self._drawn(target, section.inputs(all_rows), lambda: section.draw(all_rows))
         if target == VALUES:
             return self.environment.values or UNREAD
         if target.startswith(MODEL):
@@ -325,15 +320,20 @@ class Feed:
             self.environment.names.get(target),
             id(self._rows_by_current_name),
         )
+        try:
+            return self._drawn(target, now, lambda: self.outline_of(shown))
+        except RuntimeError:  # a table changed while it ran on its own thread
+            pass
+        except Exception as error:
+            report_failure(f"could not show what has changed of `{target}`", error)
+        return self._drawn_pages.get(target, (None, None))[1]
+
+    def _drawn(self, target: str, inputs: Any, draw: Callable[[], Outline]) -> protocol.Page | None:
+        """Returns an outline; draws it again only if its inputs have changed."""
         drawn_from, page = self._drawn_pages.get(target, (None, None))
-        if drawn_from != now:
-            try:
-                page = self.outline_of(shown).record()
-                self._drawn_pages[target] = (now, page)
-            except RuntimeError:  # a table changed while it ran on its own thread
-                pass
-            except Exception as error:
-                report_failure(f"could not show what has changed of `{target}`", error)
+        if drawn_from != inputs:
+            page = draw().record()
+            self._drawn_pages[target] = inputs, page
         return page
 
     def _observed_by_id(self) -> _ById:
