@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import CodeType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, ParamSpec, TypeVar
 
 _INSTALLED = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
@@ -30,10 +30,15 @@ def is_user_module(module: Any) -> bool:
     """Returns whether the module with this name holds user code rather than a library's."""
     if module == "__main__":
         return True
-    if not isinstance(module, str) or module.split(".")[0] in _OTHERS:
+    if not isinstance(module, str) or package_of(module) in _OTHERS:
         return False
     # Libraries stay in `sys.modules`; users load files and make modules beside it.
     return module not in sys.modules or _is_outside_libraries(module)
+
+
+def package_of(module: Any) -> str:
+    """Returns the top-level package of a module's name; an empty text if it is no name."""
+    return module.partition(".")[0] if isinstance(module, str) else ""
 
 
 @functools.lru_cache(1024)
@@ -133,12 +138,23 @@ def closure(function: Any) -> dict[str, Any]:
     return found
 
 
-def names_in_code(code: CodeType) -> Iterator[str]:
-    """Yields the names of globals and attributes in code and in nested functions."""
-    yield from code.co_names
+def is_generated(function: FunctionType) -> bool:
+    """Returns whether ``dataclasses`` has made a function."""
+    # `dataclasses` compiles its methods with `exec` of a text (CPython 3.11).
+    return function.__code__.co_filename.startswith("<string>")
+
+
+def with_inner(code: CodeType) -> Iterator[CodeType]:
+    """Yields code and that of the functions, classes and comprehensions inside it."""
+    yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from names_in_code(constant)
+            yield from with_inner(constant)
+
+
+def names_in_code(code: CodeType) -> set[str]:
+    """Returns the names of globals and attributes in code and in nested functions."""
+    return {name for each in with_inner(code) for name in each.co_names}
 
 
 @contextmanager

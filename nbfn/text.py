@@ -70,8 +70,10 @@ def tensor_type(dtype: str, shape: Iterable[int | None] | None) -> str:
     return dtype + sizes(shape)
 
 
-def data_size(nbytes: float) -> str:
-    """Formats a number of bytes: ``512 B``, ``1.5 kB``, ``12 MB`` (powers of 1000)."""
+def data_size(nbytes: float | None) -> str:
+    """Formats a number of bytes: ``512 B``, ``1.5 kB`` (powers of 1000); nothing for None."""
+    if nbytes is None:
+        return ""
     units = iter(("B", "kB", "MB", "GB", "TB"))
     unit = next(units)
     while nbytes >= (1000 if unit == "B" else 999.5) and unit != "TB":

@@ -63,8 +63,25 @@ ORDER = {
         *("transforms", "module", "layers", "containers"),
     ),
     "nbfn.sessions": (
-        *("contents", "cluster", "snapshot", "dependencies", "placement", "timeline", "sent_rows"),
-        *("records", "feed", "environment", "session", "checkpoint", "activity", "export", "load"),
+        *(
+            "contents",
+            "cluster",
+            "snapshot",
+            "dependencies",
+            "session_placement",
+            "timeline",
+            "sent_rows",
+        ),
+        *(
+            "records",
+            "feed",
+            "environment",
+            "session",
+            "checkpoint",
+            "activity_monitor",
+            "export",
+            "load",
+        ),
     ),
     "nbfn.sessions.contents": (
         "cell_code",
@@ -84,12 +101,12 @@ ORDER = {
         *("report", "pages", "graphs", "widget", "bundle"),
     ),
     "nbfn.notebook": (
-        *("frames", "channel", "progress", "cells", "errors", "magics", "reloading"),
+        *("frames", "channel", "progress_display", "cells", "errors", "magics", "reloading"),
         *("ticker", "formatters", "displays", "not_finite", "hooks", "extension"),
     ),
     "nbfn.command": (
-        *("outcome", "agent", "collected", "record", "execution", "report"),
-        *("progress", "run", "lab", "main"),
+        *("outcome", "agent", "collected", "notebook_run", "execution", "report"),
+        *("progress_printer", "run", "lab", "main"),
     ),
 }
 """The rooms of a folder from the bottom up: each may import those before it."""
@@ -261,10 +278,6 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         nbfn.nothing_like_this  # noqa: B018
 
 
-SEVERAL = {"VariableCreationError", "Module"}
-"""An error of functions and of modules, with different bases; a name that signatures show."""
-
-
 def test_a_class_name_means_one_thing() -> None:
     names = Counter(
         node.name
@@ -272,4 +285,4 @@ def test_a_class_name_means_one_thing() -> None:
         for node in ast.parse(path.read_text()).body
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
-    assert {name for name, number in names.items() if number > 1} == SEVERAL
+    assert {name for name, number in names.items() if number > 1} == set()

@@ -31,8 +31,6 @@ from nbfn._tensorflow.graphs.captures import (
     graphs_in,
     has_boolean_conditions,
     is_loop_or_branch,
-    line_of_random_draw,
-    line_within,
     reachable_functions,
     trackable_children,
 )
@@ -68,16 +66,19 @@ from nbfn._tensorflow.graphs.saved_model import (
     difference,
     is_as_written,
 )
+from nbfn._tensorflow.graphs.source_lines import (
+    current_user_line,
+    line_of_operation,
+    line_of_random_draw,
+    line_within,
+    user_lines_of,
+)
 from nbfn._tensorflow.graphs.variables import (
     constrain,
-    current_user_line,
     distributed_variable,
     entries,
     is_local_variable,
-    line_of_operation,
     local_variable,
-    summary_state,
-    user_lines_of,
 )
 from nbfn._tensorflow.graphs.wrappers import WRAPPERS, ignored_attributes, unwrap
 from nbfn._tensorflow.operation_types import (
@@ -106,6 +107,7 @@ from nbfn._tensorflow.running.hidden_settings import (
     eager_random_state,
     restore_eager_random_state,
     settings_of,
+    summary_state,
 )
 from nbfn._tensorflow.running.profiling import Executed, ProfilerBusyError, run_profiled
 from nbfn._tensorflow.running.python_loops import Counter, enclosing_graphs, register_loop

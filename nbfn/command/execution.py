@@ -20,9 +20,9 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 from nbformat import NotebookNode
 
 from nbfn import protocol
+from nbfn.command.notebook_run import NotebookCell, NotebookFailure, NotebookRun
 from nbfn.command.outcome import CommandError, Exit
-from nbfn.command.record import NotebookCell, NotebookFailure, NotebookRun
-from nbfn.notebook.progress import DISPLAY
+from nbfn.notebook.progress_display import DISPLAY
 from nbfn.package import __version__
 
 REPLY_TIMEOUT = 10.0

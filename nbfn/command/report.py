@@ -8,19 +8,18 @@ comes from the records, so the report of a kernel that died shows what was known
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from nbfn import protocol, standalone
-from nbfn.command.record import NotebookCell, NotebookRun
+from nbfn.command.notebook_run import NotebookCell, NotebookRun
 from nbfn.outlines.cell import outline_of
-from nbfn.outlines.outline import SIGNS, Table, Words, place_text
+from nbfn.outlines.outline import SIGNS, Table, Words, markup, place_text
 from nbfn.outlines.session import MEANINGS, SECTIONS, SessionState, session_outline
 from nbfn.package import __version__
 from nbfn.sessions.feed import LIMITS
@@ -42,7 +41,7 @@ def html_of(record: NotebookRun) -> str:
     environment.filters |= {
         "count": count,
         "duration": duration,
-        "marked": _markup,
+        "marked": lambda sentence: Markup(markup(sentence)),
         "place": place_text,
         "size": data_size,
     }
@@ -112,11 +111,6 @@ def _snapshot(record: NotebookRun, outlines: dict[str, protocol.Page]) -> protoc
         state=rows,
         pages=pages,
     )
-
-
-def _markup(sentence: str) -> Markup:
-    """Escapes a sentence, and marks text between backticks as code."""
-    return Markup(re.sub(r"`([^`\n]+)`", r"<code>\1</code>", str(escape(sentence))))
 
 
 def _cells_table(record: NotebookRun) -> Table:

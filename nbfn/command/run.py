@@ -15,9 +15,9 @@ from nbclient.exceptions import DeadKernelError
 from nbformat import NotebookNode
 
 from nbfn.command.execution import Execution
+from nbfn.command.notebook_run import NotebookCell, NotebookFailure, NotebookRun
 from nbfn.command.outcome import CommandError, Exit
-from nbfn.command.progress import HEARTBEAT, ProgressPrinter
-from nbfn.command.record import NotebookCell, NotebookFailure, NotebookRun
+from nbfn.command.progress_printer import HEARTBEAT, ProgressPrinter
 from nbfn.command.report import html_of
 from nbfn.text import count, first_line
 
@@ -249,7 +249,7 @@ def _storable(notebook: NotebookNode) -> NotebookNode:
             for output in cell.outputs:
                 if len(output.get("data", {})) > 1:
                     output.data.pop(_WIDGET, None)
-            # The display of running work ends as an output without data (`notebook/progress.py`).
+            # The display of running work ends as an output without data (`ProgressDisplay`).
             cell.outputs = [each for each in cell.outputs if each.get("data", True) != {}]
     return notebook
 

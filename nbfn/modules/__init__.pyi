@@ -113,12 +113,12 @@ from .layers.layers import ZeroPadding2D as ZeroPadding2D
 from .layers.recurrent import RNN as RNN
 from .layers.recurrent import GRUCell as GRUCell
 from .layers.recurrent import LSTMCell as LSTMCell
+from .lifecycle.application import apply as apply
+from .lifecycle.application import init as init
+from .lifecycle.application import init_with_output as init_with_output
 from .lifecycle.interception import intercept_methods as intercept_methods
 from .lifecycle.methods import compact as compact
 from .lifecycle.methods import nowrap as nowrap
-from .lifecycle.run import apply as apply
-from .lifecycle.run import init as init
-from .lifecycle.run import init_with_output as init_with_output
 from .lifting.arguments import Partial as Partial
 from .lifting.axes import broadcast as broadcast
 from .module.bound import Carried as Carried

@@ -17,7 +17,7 @@ from nbfn.errors import NbfnWarning, reporting
 from nbfn.notebook.displays import Displays
 from nbfn.notebook.frames import line_in_cell
 from nbfn.notebook.not_finite import offer_numerics
-from nbfn.notebook.progress import ProgressDisplay
+from nbfn.notebook.progress_display import ProgressDisplay
 from nbfn.notebook.ticker import Ticker
 from nbfn.sessions.timeline.runs import Ending, runs
 from nbfn.site import (
@@ -31,7 +31,7 @@ from nbfn.site import (
 
 if TYPE_CHECKING:
     from nbfn.protocol import WorkRecord
-    from nbfn.sessions.activity import ActivityMonitor
+    from nbfn.sessions.activity_monitor import ActivityMonitor
 
 _AFTER_A_MESSAGE = 0.1
 """Seconds until the kernel has sent its idle status for a page's message."""
@@ -167,7 +167,7 @@ class Hooks:
                 runs.add_sample(None)
                 return {}
             from nbfn.notebook.frames import cell_name
-            from nbfn.sessions.activity import ActivityMonitor
+            from nbfn.sessions.activity_monitor import ActivityMonitor
 
             self._monitor = ActivityMonitor(self._thread, cell_name)
         work = self._monitor.sample()

@@ -200,7 +200,7 @@ def captures_table(captures: Sequence[protocol.VariableRecord], *, open: bool = 
             tensor_type(each.dtype, each.shape),
             each.device,
             each.kind,
-            "" if each.nbytes is None else data_size(each.nbytes),
+            data_size(each.nbytes),
         )
         for each in captures
     ]

@@ -343,7 +343,7 @@ def place_text(cell: protocol.CodePlace | None) -> str:
 
 
 def _title(outline: Outline) -> str:
-    return f"<strong>{_sign_html(outline.verdict)}{_markup(outline.title)}</strong>"
+    return f"<strong>{_sign_html(outline.verdict)}{markup(outline.title)}</strong>"
 
 
 SIGNS: dict[protocol.Verdict | None, tuple[str, str]] = {
@@ -384,8 +384,8 @@ def _text(words: Words) -> str:
 
 def _html(words: Words) -> str:
     if isinstance(words, str):
-        return _markup(words)
-    shown = _sign_html(words.verdict) + _markup(words.text)
+        return markup(words)
+    shown = _sign_html(words.verdict) + markup(words.text)
     if words.hint is not None:
         shown = f'<span title="{escape(words.hint)}">{shown}</span>'
     if words.page is not None and words.page.startswith("https:"):
@@ -400,7 +400,7 @@ def _html(words: Words) -> str:
     )
 
 
-def _markup(line: str) -> str:
+def markup(line: str) -> str:
     """Returns a sentence as HTML: escaped, with text between backticks as code."""
     return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", escape(line))
 

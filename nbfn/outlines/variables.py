@@ -71,7 +71,7 @@ def _row(variable: protocol.VariableRecord, name: str, captured_by: Users) -> tu
     return (
         name,
         tensor_type(variable.dtype, variable.shape),
-        "" if variable.nbytes is None else data_size(variable.nbytes),
+        data_size(variable.nbytes),
         variable.device,
         ", ".join(captured_by.get(variable.id, ())),
     )

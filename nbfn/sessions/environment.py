@@ -20,10 +20,11 @@ from nbfn.functions.calls.record import Observed
 from nbfn.functions.segments.cell import TracedCell
 from nbfn.functions.traces.capture import capture_id, capture_of, nbytes_of, short_device
 from nbfn.functions.traces.variable_names import named_leaves
-from nbfn.functions.watching.watched_object import is_model as is_keras_model
+from nbfn.functions.watching.watched_object import is_keras_model
 from nbfn.outlines.lists import model_note
 from nbfn.outlines.session import VARIABLES
-from nbfn.sessions.contents.model import is_model, model_of
+from nbfn.sessions.contents.kinds import is_module_or_layer
+from nbfn.sessions.contents.model import model_of
 from nbfn.sessions.contents.model_tree import model_outline
 from nbfn.sessions.contents.objects import is_object, objects_below
 from nbfn.sessions.contents.obsolete import obsolete_captures
@@ -205,7 +206,7 @@ def _cell_of(each: Any) -> str:
 
 
 def _models(named: Names, previous: dict[str, Tree]) -> dict[str, Tree]:
-    models = {name: value for name, value in named if is_model(value)}
+    models = {name: value for name, value in named if is_module_or_layer(value)}
     trees: dict[str, Tree] = {}
     for name, value in models.items():
         began = time.monotonic()

@@ -305,12 +305,7 @@ class Feed:
         """Returns the outline of a function, cell or part of the session; None if removed."""
         if target in SECTIONS:
             section, all_rows = SECTIONS[target], self.shown
-            inputs = section.inputs(all_rows)
-            drawn_from, page = self._drawn_pages.get(target, (None, None))
-            if drawn_from != inputs:
-                page = section.draw(all_rows).record()
-                self._drawn_pages[target] = (inputs, page)
-            return page
+            return self._drawn(target, section.inputs(all_rows), lambda: section.draw(all_rows))
         if target == VALUES:
             return self.environment.values or UNREAD
         if target.startswith(MODEL):
@@ -325,15 +320,20 @@ class Feed:
             self.environment.names.get(target),
             id(self._rows_by_current_name),
         )
+        try:
+            return self._drawn(target, now, lambda: self.outline_of(shown))
+        except RuntimeError:  # a table changed while it ran on its own thread
+            pass
+        except Exception as error:
+            report_failure(f"could not show what has changed of `{target}`", error)
+        return self._drawn_pages.get(target, (None, None))[1]
+
+    def _drawn(self, target: str, inputs: Any, draw: Callable[[], Outline]) -> protocol.Page | None:
+        """Returns an outline; draws it again only if its inputs have changed."""
         drawn_from, page = self._drawn_pages.get(target, (None, None))
-        if drawn_from != now:
-            try:
-                page = self.outline_of(shown).record()
-                self._drawn_pages[target] = (now, page)
-            except RuntimeError:  # a table changed while it ran on its own thread
-                pass
-            except Exception as error:
-                report_failure(f"could not show what has changed of `{target}`", error)
+        if drawn_from != inputs:
+            page = draw().record()
+            self._drawn_pages[target] = inputs, page
         return page
 
     def _observed_by_id(self) -> _ById:
@@ -448,19 +448,15 @@ class Feed:
         if self._has_names:
             put.devices.update(_changed_rows(self.environment.devices, self._sent.devices))
             models = {name: row for name, (row, _) in self.environment.models.items()}
-            objects = self.environment.objects
-            put.models.update(_changed_rows(models, self._sent.models))
-            put.objects.update(_changed_rows(objects, self._sent.objects))
-            removed.models.extend(name for name in self._sent.models if name not in models)
-            removed.objects.extend(name for name in self._sent.objects if name not in objects)
+            self._put_table("models", models, put, removed)
+            self._put_table("objects", self.environment.objects, put, removed)
             self._put_named(put)
         work = {
             id: row
             for id, row in self.environment.work.items()
             if self._is_whole or row.function in self._sent_rows
         }
-        put.work.update(_changed_rows(work, self._sent.work))
-        removed.work.extend(id for id in self._sent.work if id not in work)
+        self._put_table("work", work, put, removed)
         alive = {each.id for each in functions} | {each.id for each in cells}
         for id in [id for id in self._changed_at_send if id not in alive]:
             del self._changed_at_send[id]
@@ -500,6 +496,14 @@ class Feed:
             put=put,
             removed=removed,
         )
+
+    def _put_table(
+        self, name: str, rows: dict[str, Any], put: protocol.Rows, removed: protocol.Removed
+    ) -> None:
+        """Adds the changed rows of a table that is known as a whole, and removes all others."""
+        sent = getattr(self._sent, name)
+        getattr(put, name).update(_changed_rows(rows, sent))
+        getattr(removed, name).extend(id for id in sent if id not in rows)
 
     def _put_obsolete(self, put: protocol.Rows) -> None:
         """Removes rows of obsolete captures; restores those of captures that are current again."""

@@ -21,7 +21,7 @@ from nbfn.functions import Cause, TracedFunction, function
 from nbfn.functions.traces.variable_names import walk
 from nbfn.sessions.export.place import RECORD, holds_model, reading
 from nbfn.sessions.session import Session
-from nbfn.text import count, data_size, first_line, join, shorten
+from nbfn.text import count, data_size, first_line, join, shorten, tensor_type
 
 _OF_WRAPPED = re.compile(r"/(__call__|concrete_function)$")
 """The end of the path of a `WrappedFunction`'s graph."""
@@ -337,6 +337,5 @@ def _without_name(leaf: Any) -> Any:
 
 def _short(value: Any) -> str:
     if isinstance(value, (tf.TensorSpec, tf.Tensor, tf.Variable)):
-        sizes = "[...]" if value.shape.rank is None else str(value.shape.as_list())
-        return f"{value.dtype.name}{sizes}"
+        return tensor_type(value.dtype.name, value.shape)
     return shorten(repr(value))

@@ -12,13 +12,13 @@ from nbfn import protocol
 from nbfn.functions import Capture, Retrace, Trace, TracedFunction
 from nbfn.functions.calls.record import Observed, Record
 from nbfn.functions.segments.cell import TracedCell
-from nbfn.functions.segments.report import GRAPH
+from nbfn.functions.segments.cell_report import GRAPH
 from nbfn.functions.segments.segment import Segment
 from nbfn.functions.watching.watched_object import WatchedObject
 from nbfn.outlines.lists import cell_row, function_row
 from nbfn.sessions.sent_rows import SentRows
 from nbfn.sessions.timeline.run_records import record_of
-from nbfn.site import Site
+from nbfn.site import Cell, Site
 from nbfn.text import duration, percent
 
 MAX_LINES = 30
@@ -57,7 +57,7 @@ def cell_record(cell: TracedCell, names: Names = NO_NAMES) -> protocol.TracedCel
     row = protocol.TracedCellRecord(
         id=cell.id,
         name=names.get(cell.id, cell.label),
-        cell=None if cell.place is None else cell_of(Site(None, None, cell.place)),
+        cell=None if cell.place is None else code_place(cell.place),
         source=cell.plan.source,
         lines={n: None if how == GRAPH else how for n, how in sorted(report.lines.items())},
         sentence=str(report),
@@ -130,7 +130,7 @@ def add_rows(
 ) -> SentRows:
     """Adds the rows of one function to a state.
 
-    Rows in `known` are omitted unless they changed, and so are all but the newest `most` traces.
+    Rows in `sent` are omitted unless they changed, and so are all but the newest `most` traces.
 
     Returns:
         All current rows, including those that were not added.
@@ -166,7 +166,7 @@ def add_rows(
             parameters=function.parameters,
             calls=recorder.calls if is_counted else None,
             hits=recorder.hits if is_counted else None,
-            cell=cell_of(function.site),
+            cell=code_place(function.site),
             traces=len(traces),
             retraces=recorder.retrace_count,
             nbytes=_nbytes(traces) if row is None else row.nbytes,
@@ -201,7 +201,7 @@ def add_rows(
 def _line_times(recorder: Record) -> list[protocol.LineTimeRecord]:
     return [
         protocol.LineTimeRecord(
-            cell=cell_of(site),
+            cell=code_place(site),
             share=round(share, 4),
             text=f"{percent(share)} · {duration(seconds)}",
         )
@@ -242,8 +242,9 @@ def name_of(function: Observed) -> str:
     return found or f"lambda ({function.site})"
 
 
-def cell_of(site: Site) -> protocol.CodePlace:
-    """Returns the record of a place in the source."""
+def code_place(where: Site | Cell) -> protocol.CodePlace:
+    """Returns the record of a place in the source: a line, or a whole cell."""
+    site = Site(None, None, where) if isinstance(where, Cell) else where
     if site.cell is not None:
         return protocol.CodePlace(
             id=site.cell.id, execution_count=site.cell.execution_count, line=site.line
@@ -277,7 +278,7 @@ def trace_record(trace: Trace, function: str = "") -> protocol.TraceRecord:
         function=function,
         signature=[protocol.Leaf(path=path, type=str(leaf)) for path, leaf in leaves],
         cause=record_of(protocol.CauseRecord, trace.cause),
-        cell=cell_of(trace.site),
+        cell=code_place(trace.site),
         captures=[capture.id for capture in trace.captures],
     )
 
@@ -301,6 +302,6 @@ def retrace_record(
         settled=trace_ids is not None and retrace.trace not in ids,
         causes=[record_of(protocol.CauseRecord, cause) for cause in retrace.causes],
         nearest=[ids[number] for number in retrace.nearest if number in ids],
-        cell=cell_of(retrace.site),
+        cell=code_place(retrace.site),
         remedy=None if remedy is None else record_of(protocol.RemedyRecord, remedy),
     )

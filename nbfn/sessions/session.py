@@ -30,15 +30,15 @@ from nbfn.functions.watching.watched_object import tf_functions
 from nbfn.outlines.session import SessionState
 from nbfn.sessions.cluster import strategy as cluster
 from nbfn.sessions.contents import kinds
-from nbfn.sessions.contents.model import Model, is_model, model_of, trained
+from nbfn.sessions.contents.model import Model, model_of, trained
 from nbfn.sessions.contents.objects import is_dataset, is_iterator, objects_below
 from nbfn.sessions.contents.savable_state import SavableState, savable_state
 from nbfn.sessions.contents.statistics import Statistics, statistics_of
 from nbfn.sessions.dependencies import Dependencies, dependencies_of
 from nbfn.sessions.environment import object_rows, update_environment, update_names
 from nbfn.sessions.feed import Feed, feed
-from nbfn.sessions.placement import Memory, SessionPlacement, memory_of, session_placement
 from nbfn.sessions.records import functions_of
+from nbfn.sessions.session_placement import Memory, SessionPlacement, memory_of, session_placement
 from nbfn.sessions.snapshot import Snapshot, restore_snapshot, snapshot_of
 from nbfn.text import count, did_you_mean, join, shorten
 
@@ -360,7 +360,7 @@ class Session:
             SessionKeyError: If the path leads to no model.
         """
         value = self[path]
-        if not is_model(value):
+        if not kinds.is_module_or_layer(value):
             raise SessionKeyError(f"`{path}` ({type(value).__name__}) is not a module or layer")
         users = self.users
         return trained(model_of(value, path), value, gradients, lambda each: bool(users(each)))

@@ -32,7 +32,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn import _tensorflow
-from nbfn.code import is_user_module
+from nbfn.code import is_user_module, package_of
 from nbfn.serial import serial
 from nbfn.state.bytecode import special_methods
 from nbfn.state.bytecode.dynamic_attributes import ANY
@@ -84,7 +84,6 @@ from nbfn.state.values.storage import (
     attributes_of_methods,
     is_data,
     library_bases,
-    package_of,
     read_by_methods,
 )
 from nbfn.state.values.unwrapping import (
@@ -518,7 +517,7 @@ class Walk:
         bases = library_bases(cls)
         if not bases or not self._stores_left:
             return {}
-        package = package_of(bases[0])
+        package = package_of(bases[0].__module__)
         # Cells are not stale because another one has drawn on a figure, or has added a column.
         if self._classes is not None and package not in sys.stdlib_module_names:
             return {}
@@ -580,7 +579,7 @@ class Walk:
         public = [
             attribute
             for attribute in self._wanted
-            if attribute[0] != "_" and package_of(type(own.get(attribute))) != "nbfn"
+            if attribute[0] != "_" and package_of(type(own.get(attribute)).__module__) != "nbfn"
         ]
         self._visit_own_attributes(name, route, fetch, own, public)
 
@@ -599,7 +598,7 @@ class Walk:
         if ANY not in self.state.attributes:
             return []
         libraries = tuple(cls for cls in classes if not is_user_module(cls.__module__))
-        is_mixed = any(package_of(cls) in ("tensorflow", "keras") for cls in libraries)
+        is_mixed = any(package_of(cls.__module__) in ("tensorflow", "keras") for cls in libraries)
         # Keras and TensorFlow keep their bookkeeping, such as `history`, beside what users store.
         bookkeeping = attributes_of_methods(libraries) if is_mixed else frozenset[str]()
         attributes = self.state.attributes
@@ -636,7 +635,7 @@ def _parts_of_module(value: tf.Module, own: Mapping[str, Any]) -> list[str]:
 
     The modules of `nbfn` list theirs by other means.
     """
-    if any(base.__module__.partition(".")[0] == "nbfn" for base in type(value).__mro__):
+    if any(package_of(base.__module__) == "nbfn" for base in type(value).__mro__):
         return []
     ignored = _tensorflow.ignored_attributes(type(value))
     return [
@@ -653,7 +652,7 @@ def _is_keras(value: Any) -> bool:
         name = value.__name__
     elif is_a(value, (FunctionType, type)):
         name = value.__module__
-    return isinstance(name, str) and name.partition(".")[0] == "keras"
+    return package_of(name) == "keras"
 
 
 def _absolute_name(name: str, package: Any) -> str:

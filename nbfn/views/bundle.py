@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from nbfn import protocol
 from nbfn.functions import Trace, TracedFunction
+from nbfn.functions.calls.operation_times import Times
 from nbfn.functions.calls.placement import Run
-from nbfn.functions.calls.profiling import Times
 from nbfn.functions.calls.record import Observed
 from nbfn.functions.graphs.operations import graph_of
 from nbfn.functions.retraces.diff import TraceDiff
@@ -34,8 +34,8 @@ from nbfn.sessions.session import Session
 from nbfn.standalone import is_built
 from nbfn.views.export import export_outline
 from nbfn.views.graphs.expressions import record_in_notebook
+from nbfn.views.graphs.graph_outline import graph_outline, title_of
 from nbfn.views.graphs.merged import merged_record
-from nbfn.views.graphs.outline import graph_outline, title_of
 from nbfn.views.graphs.timed import timed
 from nbfn.views.loaded import loaded_outline
 from nbfn.views.pages import page_of

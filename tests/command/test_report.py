@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from nbfn.command.record import NotebookCell, NotebookRun
+from nbfn.command.notebook_run import NotebookCell, NotebookRun
 from nbfn.command.report import html_of
 from nbfn.protocol import CodePlace
 from tests.harness.html import Page

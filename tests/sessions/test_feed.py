@@ -20,7 +20,7 @@ from nbfn import protocol
 from nbfn.functions.segments.analysis import analyse_cell
 from nbfn.functions.segments.body import Surroundings
 from nbfn.functions.segments.cell import TracedCell
-from nbfn.functions.segments.report import Report
+from nbfn.functions.segments.cell_report import Report
 from nbfn.outlines.session import SECTIONS
 from nbfn.sessions.feed import Feed
 from tests.harness.messages import warns

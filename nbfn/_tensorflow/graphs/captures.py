@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from types import CodeType
 from typing import Any
 
 import tensorflow as tf
 
 from nbfn._tensorflow.base import Function
-from nbfn._tensorflow.operation_types import HIDDEN_STATE, all_nodes
+from nbfn._tensorflow.operation_types import all_nodes
 
 
 @dataclass(frozen=True)
@@ -80,43 +78,6 @@ def has_boolean_conditions(graph: Any) -> bool:
         for node in all_nodes(graph.as_graph_def())
         if node.op in ("If", "StatelessIf")
     )
-
-
-def line_of_random_draw(graph: Any, code: CodeType) -> int | None:
-    """Returns the line of a function at which a graph draws from hidden state directly.
-
-    Args:
-        graph: The graph.
-        code: The code of the traced function.
-    """
-    for op in graph.get_operations():
-        if op.type not in HIDDEN_STATE:
-            continue
-        line = None
-        for frame in op.traceback or ():
-            if frame.filename == code.co_filename and frame.name == code.co_name:
-                line = frame.lineno
-            elif line is not None and not _is_tensorflows(frame.filename):
-                line = None
-                break
-        if line is not None:
-            return int(line)
-    return None
-
-
-def line_within(op: Any, code: CodeType) -> int | None:
-    """Returns the line of code from which an operation comes; None if from elsewhere."""
-    here = code.co_filename, code.co_name
-    lines = [each.lineno for each in op.traceback or () if (each.filename, each.name) == here]
-    return int(lines[-1]) if lines else None
-
-
-_OWN = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
-
-
-def _is_tensorflows(file: str) -> bool:
-    """Returns whether a file is TensorFlow's or nbfn's, or generated."""
-    return f"{os.sep}tensorflow{os.sep}" in file or file.startswith(("<", _OWN))
 
 
 def trackable_children(value: Any) -> dict[str, Any]:

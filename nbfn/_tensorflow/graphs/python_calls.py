@@ -8,6 +8,7 @@ from typing import Any
 
 from nbfn._tensorflow.base import internal
 from nbfn._tensorflow.operation_types import all_nodes
+from nbfn.code import closure
 
 _script_ops = internal("ops.script_ops")
 
@@ -46,8 +47,7 @@ def _given(registered: Any) -> Iterator[Callable[..., Any]]:
         for name in ("_func", "_generator"):  # of py_function, and of from_generator
             waiting += [getattr(each, name)] if hasattr(each, name) else []
         if isinstance(each, FunctionType):
-            inner = [cell.cell_contents for cell in each.__closure__ or ()]
-            waiting += [value for value in inner if _may_hold(value)]
+            waiting += filter(_may_hold, closure(each).values())
 
 
 def _is_tensorflows(value: Any) -> bool:

@@ -1,27 +1,15 @@
-"""Variables inside graphs, table entries, source lines, and the state of summaries."""
+"""Variables inside graphs, and the entries of lookup tables."""
 
 from __future__ import annotations
 
-import os
-import traceback
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from nbfn._tensorflow.base import internal
-from nbfn.code import is_installed
-from nbfn.site import GENERATED
 
 _resource_variables = internal("ops.resource_variable_ops")
-
-_summary_ops = internal("ops.summary_ops_v2")
-
-_tf_stack = internal("util.tf_stack")
-
-Place = tuple[str, int]
-"""A file and a line in it."""
 
 _ResourceVariable: Any = getattr(_resource_variables, "BaseResourceVariable", object)
 
@@ -111,42 +99,3 @@ _ANONYMOUS = "cd2c89b7-88b7-44c8-ad83-06c2a9158347"
 
 It is ``ResourceHandle::ANONYMOUS_NAME`` in TensorFlow's ``resource_handle.h`` (2.21).
 """
-
-
-def current_user_line() -> tuple[str, int] | None:
-    """Returns file and line of the running user code, also if AutoGraph has converted it."""
-    stack = _tf_stack.extract_stack() if _tf_stack is not None else traceback.extract_stack()
-    return next((place for place in _places(stack) if _is_users(place)), None)
-
-
-def line_of_operation(op: Any) -> int | None:
-    """Returns the line of user code that made an operation; None if unknown."""
-    found = next((place for place in _places(op.traceback) if _is_users(place)), None)
-    return None if found is None else found[1]
-
-
-def user_lines_of(op: Any) -> tuple[tuple[Place, ...], tuple[Place, ...]]:
-    """Returns the lines of user code that led to an operation, and all lines; innermost first."""
-    places = tuple(_places(op.traceback))
-    return tuple(filter(_is_users, places)), places
-
-
-def _places(stack: Any) -> Iterator[Place]:
-    for frame in reversed(list(stack or ())):
-        yield str(frame.filename), int(frame.lineno)
-
-
-def _is_users(place: Place) -> bool:
-    return not (is_installed(place[0]) or any(part in place[0] for part in _NOT_USER_CODE))
-
-
-_NOT_USER_CODE = (
-    *(f"{os.sep}{name}{os.sep}" for name in ("tensorflow", "keras", "nbfn")),
-    *(GENERATED, "contextlib.py"),
-)
-
-
-def summary_state() -> tuple[Any, Any]:
-    """Returns the default summary writer and the recording condition; None for unknown."""
-    state: Any = getattr(_summary_ops, "_summary_state", None)
-    return getattr(state, "writer", None), getattr(state, "is_recording", None)

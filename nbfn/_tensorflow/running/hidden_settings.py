@@ -1,4 +1,4 @@
-"""Hidden settings of TensorFlow and Keras that graphs depend on: seeds, the step of summaries."""
+"""Hidden settings of TensorFlow and Keras that graphs depend on: seeds, and those of summaries."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from nbfn._tensorflow.operation_types import HIDDEN_STATE
 
 _context = internal("eager.context")
 _stateful_random_ops = internal("ops.stateful_random_ops")
+_summary_ops = internal("ops.summary_ops_v2")
 
 
 def global_seed() -> Any:
@@ -73,3 +74,9 @@ def restore_eager_random_state(state: Any) -> None:
     """Restores a state of `eager_random_state`."""
     if state is not None and _context is not None:
         _context.context()._rng.setstate(state)
+
+
+def summary_state() -> tuple[Any, Any]:
+    """Returns the default summary writer and the recording condition; None for unknown."""
+    state: Any = getattr(_summary_ops, "_summary_state", None)
+    return getattr(state, "writer", None), getattr(state, "is_recording", None)

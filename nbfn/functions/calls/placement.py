@@ -14,7 +14,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn import _tensorflow
-from nbfn.functions.calls.profiling import Times, own_name, times_of
+from nbfn.functions.calls.operation_times import Times, own_name, times_of
 from nbfn.functions.calls.value_summary import summarize
 from nbfn.functions.traces.capture import nbytes_of, short_device
 from nbfn.text import count

@@ -40,6 +40,7 @@ class Record:
         trace_seconds: Time spent tracing.
         run_seconds: Time spent in calls, tracing excluded.
         traces: The current traces, oldest first, by ``id`` of the concrete function.
+        made: Number of traces made so far.
         retraces: Every miss after the first trace, newest last (the newest 1000 are kept).
         retrace_count: Number of current retraces, including those that are no longer kept.
         retraces_made: Number of retraces ever, including those whose traces were evicted as
@@ -74,7 +75,7 @@ class Record:
         self.placement: Placement | None = None
         self.lines: tuple[tuple[Site, float, float], ...] = ()
         self.values: tuple[tuple[Site, str], ...] = ()
-        self._made = 0
+        self.made = 0
 
     def next_retrace(
         self,
@@ -174,8 +175,8 @@ class WatchedRecord(Record):
     ) -> Trace:
         """Adds a trace."""
         with self.lock:
-            self._made += 1
-            trace = Trace(self._made, concrete, key, cause, site, seconds, roots)
+            self.made += 1
+            trace = Trace(self.made, concrete, key, cause, site, seconds, roots)
             self.traces[id(concrete)] = trace
             self.trace_seconds += seconds
             self.last_trace = trace

@@ -14,7 +14,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbfn.code import PLAIN, closure, is_user_module
+from nbfn.code import PLAIN, closure, is_user_module, package_of
 
 MAX_OBJECTS = 64
 """Maximum number of objects that an expression may be; with more it is unknown."""
@@ -82,18 +82,13 @@ def is_variable(value: Any) -> bool:
     """Returns whether a value is a variable of TensorFlow or Keras."""
     kind = type(value)
     # By name: Keras may not be imported. Its variable is no `tf.Variable` (Keras 3.15).
-    is_keras = kind.__name__ == "Variable" and package(kind.__module__) == "keras"
+    is_keras = kind.__name__ == "Variable" and package_of(kind.__module__) == "keras"
     return is_keras or issubclass(kind, tf.Variable)
-
-
-def package(module: Any) -> str:
-    """Returns the top-level package of a module."""
-    return module.partition(".")[0] if isinstance(module, str) else ""
 
 
 def is_library_class(cls: type) -> bool:
     """Returns whether a class belongs to TensorFlow, Keras or a package built on them."""
-    return package(cls.__module__) in LIBRARIES
+    return package_of(cls.__module__) in LIBRARIES
 
 
 @dataclass
@@ -257,9 +252,9 @@ def _result_of(function: Any, default: Iterable[AbstractValue]) -> AbstractValue
         return value_of(owner)
     cls = function if isinstance(function, types.FunctionType) else type(function)
     module = getattr(function, "__module__", None) or cls.__module__
-    if package(module) in LIBRARIES or is_library_class(type(owner)):
+    if package_of(module) in LIBRARIES or is_library_class(type(owner)):
         return TENSOR
-    if isinstance(function, types.BuiltinFunctionType) or package(module) in ("math", "numpy"):
+    if isinstance(function, types.BuiltinFunctionType) or package_of(module) in ("math", "numpy"):
         return TENSOR
     return UNKNOWN
 

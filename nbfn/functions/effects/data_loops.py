@@ -6,7 +6,6 @@ A heuristic, by the syntax: see ``tests/functions/traced/test_early_warnings.py`
 from __future__ import annotations
 
 import ast
-import builtins
 import inspect
 from collections.abc import Sequence
 from types import FunctionType
@@ -14,8 +13,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbfn.code import closure, is_user_module
-from nbfn.functions.effects.abstract_values import is_library_class
+from nbfn.code import closure, is_user_module, package_of
+from nbfn.functions.effects.abstract_values import CodeScope, is_library_class, names_in
 from nbfn.functions.effects.syntax_trees import source_of
 from nbfn.state.values.fingerprints import is_a
 
@@ -38,13 +37,14 @@ def endless_loop(function: Any, args: Sequence[Any]) -> tuple[int, str, str] | N
     names |= closure(function)
     if not any(map(_is_data, names.values())):
         return None
+    scope = CodeScope(names_in(names, {}))
     tree = source_of(code)
     for node in ast.walk(tree) if tree is not None else ():
         if not isinstance(node, ast.For | ast.comprehension):
             continue
         match node.iter:
             case ast.Call(called, [ast.Name(data), *_]) if _is_data(names.get(data)):
-                if _iterates_over_argument(_value(called, names)):
+                if any(map(_iterates_over_argument, scope.value(called).objects)):
                     return node.iter.lineno, ast.unparse(called), data
     return None
 
@@ -53,18 +53,10 @@ def _is_data(value: Any) -> bool:
     return is_a(value, (tf.data.Dataset, tf.data.Iterator))
 
 
-def _value(node: ast.expr, names: dict[str, Any]) -> Any:
-    if isinstance(node, ast.Name):
-        return names.get(node.id, getattr(builtins, node.id, None))
-    if isinstance(node, ast.Attribute):
-        return inspect.getattr_static(_value(node.value, names), node.attr, None)
-    return None
-
-
 def _iterates_over_argument(called: Any) -> bool:
     """Returns whether this is a user class or generator that iterates over its argument."""
     module = getattr(called, "__module__", None)
-    if module in (None, "builtins") or str(module).partition(".")[0] in _ENDING:
+    if module in (None, "builtins") or package_of(module) in _ENDING:
         return False
     if isinstance(called, type):
         return not is_library_class(called) and hasattr(called, "__iter__")

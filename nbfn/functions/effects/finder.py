@@ -24,7 +24,14 @@ import numpy as np
 import tensorflow as tf
 
 from nbfn import _tensorflow
-from nbfn.code import closure, is_user_module, names_in_code, plain_function
+from nbfn.code import (
+    closure,
+    is_generated,
+    is_user_module,
+    names_in_code,
+    package_of,
+    plain_function,
+)
 from nbfn.functions.effects import rules
 from nbfn.functions.effects.abstract_values import (
     FRESH,
@@ -39,7 +46,6 @@ from nbfn.functions.effects.abstract_values import (
     elements_of,
     is_library_class,
     names_of_function,
-    package,
     value_of,
 )
 from nbfn.functions.effects.rules import Reason
@@ -132,7 +138,11 @@ class Finder:
         self.strict = strict
         self.skipped = [plain_function(each) for each in skipped]
         # AutoGraph replaces nested functions by new ones of the same name.
-        self.skipped_names = {each.__name__ for each in self.skipped if _is_nested(each)}
+        self.skipped_names = {
+            each.__name__
+            for each in self.skipped
+            if "<locals>" in getattr(each, "__qualname__", "")
+        }
         self.reads: set[str] = set()
         self.seen: dict[Any, Any] = {}
         self._namespace = namespace
@@ -169,7 +179,7 @@ class Finder:
             yield Effect(Reason("unknown", f"calls the generator `{name}`"), 0, name)
             return
         if function.__globals__ is self._namespace:
-            self.reads |= set(names_in_code(code))
+            self.reads |= names_in_code(code)
         own = dict.fromkeys(parameters(node.args), UNKNOWN) | dict(arguments)
         walk = StatementWalk(CodeScope(names_of_function(function), own), self, is_own=False)
         for each in walk.block([node.body] if isinstance(node, ast.Lambda) else node.body):
@@ -668,10 +678,6 @@ class StatementWalk:
             yield replace(each, line=getattr(node, "lineno", 0))
 
 
-def _is_nested(function: Any) -> bool:
-    return "<locals>" in getattr(function, "__qualname__", "")
-
-
 def _is_builtin(value: Any) -> bool:
     """Returns whether it is a builtin function or class, or a method of one."""
     is_builtin = isinstance(value, type | types.BuiltinFunctionType)
@@ -710,7 +716,7 @@ def _and_held(value: AbstractValue) -> Iterator[Any]:
 
 def _is_library_callable(value: Any) -> bool:
     """Returns whether a callable belongs to a library or to a class derived from one."""
-    module = package(getattr(value, "__module__", None))
+    module = package_of(getattr(value, "__module__", None))
     return module in LIBRARIES or rules.is_built_on_library(type(value))
 
 
@@ -734,12 +740,6 @@ def _dispatched_to(function: types.FunctionType) -> list[types.FunctionType]:
     return [
         each for each in every if isinstance(each, types.FunctionType) and _is_user_function(each)
     ]
-
-
-def is_generated(function: types.FunctionType) -> bool:
-    """Returns whether ``dataclasses`` has made a function."""
-    # `dataclasses` compiles its methods with `exec` of a text (CPython 3.11).
-    return function.__code__.co_filename.startswith("<string>")
 
 
 def _is_user_function(function: types.FunctionType) -> bool:

@@ -20,13 +20,12 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from nbfn.code import is_user_module
+from nbfn.code import is_user_module, package_of
 from nbfn.functions.effects.abstract_values import (
     LIBRARIES,
     is_library_class,
     is_tensor,
     is_variable,
-    package,
 )
 from nbfn.text import with_article
 
@@ -186,9 +185,9 @@ def reason_of_class(cls: type, *, is_own: bool) -> Reason | None:
         return None
     if cls in (tf.TensorSpec, tf.TensorShape, tf.name_scope, tf.RaggedTensor, tf.IndexedSlices):
         return None
-    if not is_own and (is_user_module(cls.__module__) or package(cls.__module__) == "nbfn"):
+    if not is_own and (is_user_module(cls.__module__) or package_of(cls.__module__) == "nbfn"):
         return None
-    module = package(cls.__module__)
+    module = package_of(cls.__module__)
     return reason if name in _READING_NOTHING.get(module, ()) else _MODULES.get(module) or reason
 
 
@@ -211,7 +210,7 @@ def reason_of_function(value: Any, text: str, *, is_own: bool) -> Reason | None:
     is_class = isinstance(owner, type)
     module = value.__module__ or getattr(owner, "__module__" if is_class else "__name__", "")
     if owner is None or is_class or isinstance(owner, types.ModuleType):
-        if package(module) in LIBRARIES:
+        if package_of(module) in LIBRARIES:
             return _reason_of_library_function(value, text, is_own=is_own)
         if module == "builtins":
             return _reason_of_builtin(name, is_own=is_own)
@@ -220,7 +219,7 @@ def reason_of_function(value: Any, text: str, *, is_own: bool) -> Reason | None:
         return reason_of_module(module, text)
     if is_tensor(owner):
         return reason_of_tensor_method(name)
-    if package(module) == "nbfn" and not is_own:  # a module's method on its own scope
+    if package_of(module) == "nbfn" and not is_own:  # a module's method on its own scope
         return None
     if is_built_on_library(type(owner)):
         bases = (cls.__name__ for cls in type(owner).__mro__ if is_library_class(cls))
@@ -262,7 +261,7 @@ def _reason_of_object_method(owner: Any, name: str, text: str) -> Reason | None:
     if owner is os.environ:
         return ENVIRONMENT
     module = type(owner).__module__
-    if package(module) not in ("builtins", "collections"):
+    if package_of(module) not in ("builtins", "collections"):
         return reason_of_module(module, text)
     if isinstance(owner, str | bytes | int | float | tuple | range | frozenset | slice):
         return None
@@ -277,12 +276,12 @@ def calls_at_graph_time(value: Any) -> bool:
     name = getattr(value, "__name__", "")
     # `tf.py_function` has the name `eager_py_func` (TensorFlow 2.21).
     names = ("eager_py_func", "py_function", "numpy_function", "py_func")
-    return name in names and package(value.__module__) in LIBRARIES
+    return name in names and package_of(value.__module__) in LIBRARIES
 
 
 def reason_of_module(module: str, text: str) -> Reason | None:
     """Returns why calling a function of a package is Python's; None if it is pure."""
-    name = package(module)
+    name = package_of(module)
     if name in LIBRARIES or name == "builtins":
         return None
     if name == "numpy" and "random" in module.split("."):
@@ -345,7 +344,7 @@ def may_be_called(value: Any) -> bool:
     if any(base.__name__ in _CALLABLE for base in cls.__mro__) or hasattr(value, "python_function"):
         return True
     module = getattr(value, "__module__", "") or ""
-    return package(module) in LIBRARIES or package(cls.__module__) == "nbfn"
+    return package_of(module) in LIBRARIES or package_of(cls.__module__) == "nbfn"
 
 
 def is_built_on_library(cls: type) -> bool:

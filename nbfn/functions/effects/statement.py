@@ -10,6 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from nbfn.code import package_of
 from nbfn.functions.effects.abstract_values import (
     TENSOR,
     AbstractValue,
@@ -17,7 +18,6 @@ from nbfn.functions.effects.abstract_values import (
     is_library_class,
     is_tensor,
     names_in,
-    package,
 )
 from nbfn.functions.effects.finder import Finder, StatementWalk
 from nbfn.functions.effects.trace_monitor import TraceMonitor
@@ -109,7 +109,7 @@ def _has_tensor(node: ast.stmt, scope: CodeScope, read: Sequence[AbstractValue])
     for each in ast.walk(node):
         if isinstance(each, ast.Call):
             modules = (getattr(o, "__module__", None) for o in scope.value(each.func).objects)
-            if any(package(module) in ("tensorflow", "keras") for module in modules):
+            if any(package_of(module) in ("tensorflow", "keras") for module in modules):
                 return True
     return False
 

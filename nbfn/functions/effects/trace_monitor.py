@@ -20,9 +20,9 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn import _tensorflow
-from nbfn.code import closure, is_user_module, names_in_code
+from nbfn.code import closure, is_generated, is_user_module, names_in_code, with_inner
 from nbfn.functions.effects.abstract_values import FRESH, is_tensor, is_variable, value_of
-from nbfn.functions.effects.finder import Finder, is_generated
+from nbfn.functions.effects.finder import Finder
 from nbfn.site import GENERATED
 
 _SIZES = ("shape", "get_shape")
@@ -67,7 +67,7 @@ class TraceMonitor:
     ) -> None:
         self._finder = finder
         self._writes = frozenset(writes)
-        self._own = frozenset(map(id, _with_inner(own)))
+        self._own = frozenset(map(id, with_inner(own)))
         self._is_inspected: dict[int, tuple[CodeType, bool]] = {}  # the codes keep the ids valid
         for code in (own, *(function.__code__ for function, _ in finder.seen.values())):
             self._skip(code)
@@ -111,7 +111,7 @@ class TraceMonitor:
         return reaches_user_code(roots, self._is_inspected)
 
     def _skip(self, code: CodeType) -> None:
-        for each in _with_inner(code):
+        for each in with_inner(code):
             self._is_inspected[id(each)] = each, False
 
     def _on_call(self, frame: FrameType, event: str, _: Any) -> None:
@@ -156,7 +156,7 @@ class TraceMonitor:
         if not self._finder.reads.isdisjoint(self._writes):
             reason = "calls a function that reads a name written here"
             raise StoppedTraceError(reason, self._line(frame))
-        for each in _with_inner(code):
+        for each in with_inner(code):
             if each is not code:  # with other arguments it may have effects
                 self._skip(each)
 
@@ -204,7 +204,7 @@ def _makes_texts(code: CodeType) -> bool:
     """Returns whether code may write tensors into texts, or ask for their identity."""
     return any(
         each.opname.startswith("FORMAT_") or each.argrepr == "%" or str(each.argval) in _TEXTS
-        for part in _with_inner(code)
+        for part in with_inner(code)
         for each in dis.get_instructions(part)
     )
 
@@ -238,14 +238,6 @@ def _caller(frame: FrameType) -> FrameType | None:
     while caller is not None and ".autograph." in caller.f_globals.get("__name__", ""):
         caller = caller.f_back
     return caller
-
-
-def _with_inner(code: CodeType) -> Iterator[CodeType]:
-    """Yields code and that of the functions inside it."""
-    yield code
-    for each in code.co_consts:
-        if isinstance(each, CodeType):
-            yield from _with_inner(each)
 
 
 def _function_of(frame: FrameType) -> FunctionType:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from nbfn.functions.calls.profiling import TimedOperation, Times
+from nbfn.functions.calls.operation_times import TimedOperation, Times
 from nbfn.functions.graphs.operations import Graph, Operation
 
 _BRANCH = re.compile(r"(?:(?:body|cond|then|else|branch\d*|branch_\d+)/_\d+/)?")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import gc
+import os
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -89,11 +90,9 @@ def _malloc_trim() -> ctypes._NamedFuncPointer | None:
 def _resident() -> int:
     """Returns the resident memory of this process in bytes; 0 if the system does not report it."""
     try:
-        import resource
-
         with open("/proc/self/statm") as file:
-            return int(file.read().split()[1]) * resource.getpagesize()
-    except (ImportError, OSError, ValueError, IndexError):
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
         return 0
 
 

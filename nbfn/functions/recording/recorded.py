@@ -16,12 +16,24 @@ class Recorded(Observed, Protocol):
     A protocol avoids importing the class, which imports them.
 
     Attributes:
+        recorder: The record of its calls and traces.
+        name: The name of the Python function.
+        label: The name to show.
+        traces: The traces in the cache, oldest first.
+        retraces: Every miss after the first trace, newest last.
+        input_signature: The signature that it is traced for; None if it depends on the calls.
         relaxed: Signatures that were relaxed, the newest last.
         converts: Those of them that convert Python numbers of a call to tensors.
         checked_effects: Whether its side effects have been looked for.
         pending_warning: The warning about its prints, to be given with the first hit.
     """
 
+    recorder: Recorder
+    name: str
+    label: str
+    traces: Traces
+    retraces: Retraces
+    input_signature: Any
     relaxed: tuple[Any, ...]
     converts: tuple[Any, ...]
     checked_effects: bool
@@ -29,30 +41,6 @@ class Recorded(Observed, Protocol):
 
     def look_up(self, args: Any, kwargs: Any) -> Any:
         """Looks a call up without tracing or running anything."""
-
-    @property
-    def recorder(self) -> Recorder:
-        """The record of its calls and traces."""
-
-    @property
-    def label(self) -> str:
-        """The name to show."""
-
-    @property
-    def traces(self) -> Traces:
-        """The traces in the cache, oldest first."""
-
-    @property
-    def retraces(self) -> Retraces:
-        """Every miss after the first trace, newest last."""
-
-    @property
-    def input_signature(self) -> Any:
-        """The signature that it is traced for; None if it depends on the calls."""
-
-    @property
-    def name(self) -> str:
-        """The name of the Python function."""
 
     def request(self, args: Any, kwargs: Any, reason: Cause | None = None) -> Any:
         """Returns the concrete function for some arguments; traces it if needed."""

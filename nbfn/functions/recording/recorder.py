@@ -379,7 +379,7 @@ class Recorder(Record):
         causes, nearest = causes_of(
             call, wanted.key, list(self.traces.values()), self.next_first_cause(call)
         )
-        trace = Trace(self._made + 1, concrete, wanted.key, causes[0], site, seconds, self.roots())
+        trace = Trace(self.made + 1, concrete, wanted.key, causes[0], site, seconds, self.roots())
         trace.context, trace.state = wanted.context, wanted.state
         watch_variables(trace, self.on_cache_change)
         trace.watch_objects(self._unusable)
@@ -393,7 +393,7 @@ class Recorder(Record):
         self, key: int, trace: Trace, retrace: Retrace | None, call: Call | None
     ) -> None:
         """Counts a new trace."""
-        self._made = trace.number
+        self.made = trace.number
         self.trace_seconds += trace.trace_seconds
         self.changed = trace.last_used
         this_thread.calls.spent.traces += 1
@@ -418,14 +418,9 @@ class Recorder(Record):
     def _is_declared(self, retrace: Retrace) -> bool:
         return all(is_declared(cause, self.by_value) for cause in retrace.causes)
 
-    @property
-    def made(self) -> int:
-        """The number of traces made so far."""
-        return self._made
-
     def next_first_cause(self, call: Call | None = None) -> Cause:
         """Returns the cause of the next trace that enters the empty cache."""
-        if self._made > (call.added if call is not None else 0):
+        if self.made > (call.added if call is not None else 0):
             return EMPTY
         return FAILED if self.failures else self.first_cause
 

@@ -11,7 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn import _tensorflow
-from nbfn.code import copy_of_tree
+from nbfn.code import copy_of_tree, package_of
 
 # "·" (U+00B7) is allowed inside identifiers, and user code hardly ever has it.
 _GIVEN, _KEEP, _CALL = "nbfn·given", "nbfn·keep", "nbfn·call"
@@ -101,7 +101,7 @@ class _Calls(ast.NodeTransformer):
 
 def _converted(function: Any, /, *args: Any, **kwargs: Any) -> Any:
     module = getattr(function, "__module__", None) or type(function).__module__
-    if isinstance(function, type) or str(module).partition(".")[0] in _AS_THEY_ARE:
+    if isinstance(function, type) or package_of(module) in _AS_THEY_ARE:
         return function(*args, **kwargs)
     return _tensorflow.Conversion(always=True).call(function, args, kwargs)
 

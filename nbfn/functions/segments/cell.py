@@ -10,9 +10,9 @@ from nbfn.functions.calls.record import GroupView, clock
 from nbfn.functions.segments import speed
 from nbfn.functions.segments.analysis import AnalysedCell
 from nbfn.functions.segments.body import Surroundings
+from nbfn.functions.segments.cell_report import Report, report
 from nbfn.functions.segments.cell_run import CellRun
 from nbfn.functions.segments.plan import Plan
-from nbfn.functions.segments.report import Report, report
 from nbfn.functions.segments.segment import Segment
 from nbfn.functions.traced.traced_function import TracedFunction
 from nbfn.site import Cell

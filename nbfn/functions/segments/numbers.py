@@ -16,7 +16,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbfn.functions.effects.abstract_values import is_tensor, package
+from nbfn.code import package_of
+from nbfn.functions.effects.abstract_values import is_tensor
 
 # In the order in which they are tried; the first is the one of `tf.constant(number)`.
 _DTYPES = {float: (tf.float32, tf.float64), int: (tf.int32, tf.float32, tf.float64)}
@@ -122,4 +123,4 @@ def _is_tensorflows(function: ast.expr, names: Mapping[str, Any]) -> bool:
         function = function.value
     value = names.get(function.id) if isinstance(function, ast.Name) else None
     attribute = "__name__" if isinstance(value, ModuleType) else "__module__"
-    return package(getattr(value, attribute, None)) == "tensorflow"
+    return package_of(getattr(value, attribute, None)) == "tensorflow"

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from nbfn.errors import NbfnError
 from nbfn.functions.signatures.sizes import varied_sizes
-from nbfn.functions.traces.key import ObjectLeaf, TensorLeaf, number_fits
+from nbfn.functions.traces.key import ObjectLeaf, TensorLeaf, map_with_paths, number_fits
 from nbfn.text import with_article
 
 if TYPE_CHECKING:
@@ -156,26 +156,15 @@ def signature_of(trace: Trace) -> Any:
             specs[path] = NumberSpec((), leaf.spec.dtype)
     if not specs:
         return args, kwargs
+
+    def detailed(path: str, leaf: Any) -> Any:
+        return specs.get(path, leaf)
+
     named = zip(trace.key.parameters, args, strict=False)
     return (
-        tuple(_replace_value(path, value, specs) for path, value in named),
-        {path: _replace_value(path, value, specs) for path, value in kwargs.items()},
+        tuple(map_with_paths(detailed, value, path) for path, value in named),
+        {path: map_with_paths(detailed, value, path) for path, value in kwargs.items()},
     )
-
-
-def _replace_value(path: str, value: Any, specs: dict[str, Any]) -> Any:
-    if path in specs:
-        return specs[path]
-    if isinstance(value, dict):
-        return type(value)(
-            {k: _replace_value(f"{path}[{k!r}]", v, specs) for k, v in value.items()}
-        )
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        fields = zip(value._fields, value, strict=True)
-        return type(value)(*(_replace_value(f"{path}.{n}", v, specs) for n, v in fields))
-    if isinstance(value, list | tuple):
-        return type(value)(_replace_value(f"{path}[{i}]", v, specs) for i, v in enumerate(value))
-    return value
 
 
 def cover(traces: Sequence[Trace]) -> Cover:

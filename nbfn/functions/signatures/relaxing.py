@@ -92,7 +92,7 @@ def renew(function: Recorded) -> tuple[Trace, ...]:
             continue
         if trace.serves_calls:
             # TensorFlow knows a declared signature, whose specifications may have no names.
-            has_signature = getattr(function, "input_signature", None) is not None
+            has_signature = function.input_signature is not None
             args, kwargs = ((), {}) if has_signature else with_objects(signature_of(trace))
             reason = Cause("stale", reasons(causes))
             fresh = recorder.traces[id(function.request(args, kwargs, reason))]

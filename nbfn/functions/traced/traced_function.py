@@ -59,7 +59,7 @@ from nbfn.functions.traces.cause import Cause
 from nbfn.functions.traces.created_variables import (
     Creations,
     DeadStateError,
-    VariableCreationError,
+    LateVariableError,
 )
 from nbfn.functions.traces.sample import sample_of
 from nbfn.functions.traces.trace import Trace
@@ -317,7 +317,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             # (TensorFlow 2.21), raised after a later trace if the first has created none.
             if refusal is None or "non-first call" not in str(error):
                 raise
-            raise VariableCreationError(refusal) from None
+            raise LateVariableError(refusal) from None
         except KeyboardInterrupt:
             self._drop_if_tracing(call)
             raise

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from nbfn.functions.traces.trace import Trace
 
 
-class VariableCreationError(NbfnError, ValueError):
+class LateVariableError(NbfnError, ValueError):
     """A function created variables on a trace that is not its first."""
 
 
@@ -52,7 +52,7 @@ class Creations:
         """Records the variables created on the first trace of a state; refuses later ones.
 
         Raises:
-            VariableCreationError: If a variable is created on a later trace.
+            LateVariableError: If a variable is created on a later trace.
         """
         if is_first:
             self.first = []
@@ -72,7 +72,7 @@ class Creations:
                     raise
                 refusal = self._refusal(name, label)
                 undo_builds()
-                raise VariableCreationError(refusal) from None
+                raise LateVariableError(refusal) from None
             if self.refusal is None:
                 self.refusal = self._refusal(name, label)
             return variable

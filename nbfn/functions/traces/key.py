@@ -8,7 +8,7 @@ keyed by type as well (``1``, ``1.0`` and ``True`` differ).
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -97,14 +97,14 @@ class ObjectLeaf:
     reference: weakref.ReferenceType[Any] | None
 
     @property
-    def alive(self) -> bool:
-        """Whether the object still exists; if not, no call can find its trace again."""
-        return self.reference is not None and self.reference() is not None
+    def is_collected(self) -> bool:
+        """Whether the object was garbage-collected: then no call can find its trace again."""
+        return self.reference is not None and self.reference() is None
 
     @property
     def token(self) -> object:
         """Equal for leaves that key the same trace; a garbage-collected object equals no other."""
-        return self.identity if self.alive else self
+        return self if self.reference is None or self.is_collected else self.identity
 
     def __str__(self) -> str:
         return f"{self.type_name} object"
@@ -174,6 +174,22 @@ def key_of(function_type: Any) -> Key:
         else:
             leaves[path] = TensorLeaf(node.spec)
     return Key(leaves, containers, tuple(function_type.parameters))
+
+
+def map_with_paths(fill: Callable[[str, Any], Any], value: Any, path: str) -> Any:
+    """Replaces each leaf of a structured argument by ``fill(path, leaf)``, with the key's paths."""
+    if isinstance(value, dict):
+        return type(value)(
+            {key: map_with_paths(fill, item, f"{path}[{key!r}]") for key, item in value.items()}
+        )
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        fields = zip(value._fields, value, strict=True)
+        return type(value)(*(map_with_paths(fill, item, f"{path}.{n}") for n, item in fields))
+    if isinstance(value, list | tuple):
+        return type(value)(
+            map_with_paths(fill, item, f"{path}[{i}]") for i, item in enumerate(value)
+        )
+    return fill(path, value)
 
 
 def _nodes(function_type: Any) -> Iterator[tuple[str, Any]]:

@@ -167,7 +167,7 @@ class Trace:
     def is_keyed(self) -> bool:
         """Whether the objects that it was made for still exist."""
         leaves = self.key.leaves.values()
-        return all(each.alive for each in leaves if isinstance(each, ObjectLeaf) and each.reference)
+        return not any(isinstance(each, ObjectLeaf) and each.is_collected for each in leaves)
 
     @property
     def signature(self) -> str:

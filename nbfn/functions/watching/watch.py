@@ -22,7 +22,7 @@ from nbfn.functions.traced.traced_function import TracedFunction
 from nbfn.functions.watching.data_functions import warn_of_data_function
 from nbfn.functions.watching.function_origin import origin_of
 from nbfn.functions.watching.watched_function import WatchedFunction
-from nbfn.functions.watching.watched_object import WatchedObject, is_model, tf_functions
+from nbfn.functions.watching.watched_object import WatchedObject, is_keras_model, tf_functions
 from nbfn.state.values.introspection import Fetch
 from nbfn.text import shorten
 
@@ -84,11 +84,11 @@ def _observer_of(obj: Any) -> Any:
             f"`{obj.name}` is a concrete function, which is one trace and never retraces; watch "
             "the tf.function that it came from"
         )
-    if is_model(obj) or tf_functions(obj):
+    if is_keras_model(obj) or tf_functions(obj):
         group = WatchedObject(obj, functools.partial(observe, hits=True))
         with _lock:
             _groups.add(group)
-        if is_model(obj):
+        if is_keras_model(obj):
             _tensorflow.add_trace_callback(_on_concrete)
         return group
     raise WatchError(

@@ -41,7 +41,7 @@ class WatchedObject(GroupView):
     def __init__(self, obj: Any, observe: Callable[[Any, str, Any], Any]) -> None:
         self.id = next_id("object")
         self.label = str(getattr(obj, "name", None) or type(obj).__name__)
-        self.is_late = is_model(obj)
+        self.is_late = is_keras_model(obj)
         self._object = weakref.ref(obj)
         self._observe = observe
         self._names: dict[str, Any] = {}
@@ -145,7 +145,7 @@ class WatchedObject(GroupView):
         return f"<nbfn.watch {self.label}: {count(len(functions), 'function')}>{listed}"
 
 
-def is_model(obj: Any) -> bool:
+def is_keras_model(obj: Any) -> bool:
     """Returns whether this is a Keras model, which makes its functions on first use."""
     return not isinstance(obj, type) and hasattr(obj, "make_train_function")
 
@@ -174,7 +174,7 @@ def tf_functions(obj: Any) -> dict[str, Any]:
 
 def keras_functions(obj: Any) -> Iterator[tuple[str, Any]]:
     """Yields the tf.functions that Keras makes for a model, each with its attribute."""
-    if is_model(obj):
+    if is_keras_model(obj):
         for name in _OF_MODELS:
             yield from ((name, each) for each in _within(getattr(obj, name, None), 0))
 

@@ -6,9 +6,10 @@ import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from types import MappingProxyType
+from types import FunctionType, MappingProxyType
 from typing import Any
 
+from nbfn.code import is_generated
 from nbfn.errors import NbfnError
 from nbfn.modules.errors import ArgumentError, did_you_mean, show_names
 
@@ -46,12 +47,8 @@ def make_dataclass(cls: type, kw_only: bool = False) -> None:
 
 def own_init(cls: Any) -> Any | None:
     """Returns the ``__init__`` that a class, or one of its bases, defines itself."""
-    init = cls.__init__
-    while hasattr(init, "__wrapped__"):
-        init = init.__wrapped__
-    code = getattr(init, "__code__", None)
-    # `dataclass` makes `__init__` by `exec`, which names the file so (CPython).
-    is_made = code is None or code.co_filename.startswith("<string>")
+    init = inspect.unwrap(cls.__init__)
+    is_made = not isinstance(init, FunctionType) or is_generated(init)
     return None if is_made or init.__module__.startswith("nbfn.") else init
 
 

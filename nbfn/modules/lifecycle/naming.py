@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from nbfn.code import closure
+from nbfn.code import closure, with_inner
 from nbfn.modules.errors import NameInUseError
 from nbfn.modules.lifecycle.fields import field_values
 from nbfn.serial import serial
@@ -161,13 +161,15 @@ def _is_same_class(a: Any, b: Any) -> bool:
 
 def assigned(code: types.CodeType) -> frozenset[str]:
     """Returns the names of enclosing functions and globals that code assigns."""
-    inner = [const for const in code.co_consts if isinstance(const, types.CodeType)]
-    found = frozenset().union(*map(assigned, inner)) if inner else frozenset[str]()
-    # Each instruction is two bytes, of which the first is the operation (CPython from 3.6 on).
-    if any(operation in code.co_code[::2] for operation in _ASSIGNING):  # disassembling is slow
-        named = (i for i in dis.get_instructions(code) if i.opcode in _ASSIGNING)
-        found |= {str(i.argval) for i in named}
-    return found
+    found: set[str] = set()
+    for each in with_inner(code):
+        # Each instruction is two bytes, of which the first is the operation (CPython from 3.6 on).
+        if any(
+            operation in each.co_code[::2] for operation in _ASSIGNING
+        ):  # to disassemble is slow
+            named = (i for i in dis.get_instructions(each) if i.opcode in _ASSIGNING)
+            found |= {str(i.argval) for i in named}
+    return frozenset(found)
 
 
 def configuration(

@@ -61,13 +61,16 @@ def owner_of(function: Callable[..., Any], module: Any) -> str:
     return ""
 
 
-class Module(str):
+class ModuleText(str):
     """A module shown by its class and fields, such as ``Net(units=2)``."""
 
     __slots__ = ()
 
     def __repr__(self) -> str:
         return str(self)
+
+
+ModuleText.__name__ = "Module"  # signatures show it: `Module Net(units=2)`
 
 
 def leaves_of(
@@ -97,7 +100,7 @@ def _describe(leaf: Any) -> Any:
     if is_module(leaf):
         fields = ((name, leaf.__dict__.get(name)) for name in type(leaf).__field_names__)
         text = ", ".join(f"{name}={value!r}" for name, value in fields if type(value) in PLAIN)
-        return Module(f"{_class_name(type(leaf))}({text})")
+        return ModuleText(f"{_class_name(type(leaf))}({text})")
     return leaf if type(leaf) in PLAIN else type(leaf).__name__
 
 

@@ -161,7 +161,15 @@ class _Trace:
 
 
 class _Call:
-    """One call of a traced method."""
+    """One call of a traced method.
+
+    Attributes:
+      leaves: its arguments, flat.
+      arrays: the positions of those that become inputs of the trace.
+      static: the other arguments.
+      inputs: the variables, the arrays, the keys of the streams, and their counts.
+      shapes: the keys of `inputs`; None unless all are plain eager tensors.
+    """
 
     def __init__(
         self, lift: Lift, fn: Any, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -175,6 +183,7 @@ class _Call:
             for i, leaf in enumerate(self.leaves)
             if is_array(leaf) and not isinstance(leaf, tf.Variable)
         ]
+        self.static = [leaf for i, leaf in enumerate(self.leaves) if i not in self.arrays]
         self.inputs = [
             *self.variables.values(),
             *(as_tensor(self.leaves[i]) for i in self.arrays),
@@ -202,24 +211,22 @@ class _Call:
 
     def key(self) -> Hashable:
         """Returns the key that decides whether an earlier trace fits."""
-        static = [leaf for i, leaf in enumerate(self.leaves) if i not in self.arrays]
         return (
             tuple(
                 (self._inside(("", scope_of(thing).path)), _key_of(thing))
-                for thing in places_in([self.module, static])
+                for thing in places_in([self.module, self.static])
             ),
-            configuration([leaf for leaf in static if not places_in(leaf)]),
+            configuration([leaf for leaf in self.static if not places_in(leaf)]),
             *self._inputs_key(),
         )
 
     def reads(self, fn: Any) -> State:
         """Returns the Python state that the function and its modules read."""
-        static = [leaf for i, leaf in enumerate(self.leaves) if i not in self.arrays]
         roots: list[tuple[str, Any]] = [("", fn)]
-        for thing in filter(is_module, places_in([self.module, static])):
+        for thing in filter(is_module, places_in([self.module, self.static])):
             roots.append((type(thing).__name__, type(thing)))
             roots += [(f"self.{n}", v) for n, v in field_values(thing).items() if not has_place(v)]
-        roots += [("", leaf) for leaf in static if not has_place(leaf)]
+        roots += [("", leaf) for leaf in self.static if not has_place(leaf)]
         roots = [(name, value) for name, value in roots if not is_immutable(value)]
         # An id may be reused after its object's end. Then `holds` is false, because its checks go
         # through weak references; a state that keeps objects alive is not cached.
@@ -270,7 +277,7 @@ class _Call:
 
     def traced(self, options: Mapping[str, Any]) -> _Trace:
         """Traces the call."""
-        recorded: list[Any] = []
+        found: dict[str, Any] = {}
         self.lift.user = Conversion(by_default=options.get("autograph", True))
         counts = [len(self.variables), len(self.arrays), len(self.streams)]
 
@@ -289,17 +296,19 @@ class _Call:
             output, inner = self.lift.run(self.fn, (self.module, *args), kwargs, by_leaf, streams)
             writes = inner.writes()
             results = [output, list(writes.values()), list(inner.made.values())]
-            recorded[:] = [
-                *(_blank(results), list(map(self._inside, writes))),
-                *(list(map(self._inside, inner.made)), inner.drawn),
-                bool(inner.drawn) or inner.placed,
-            ]
+            found.update(
+                form=_blank(results),
+                writes=list(map(self._inside, writes)),
+                made=list(map(self._inside, inner.made)),
+                drawn=inner.drawn,
+                placed=bool(inner.drawn) or inner.placed,
+            )
             return [as_tensor(leaf) for leaf in flatten(results)]
 
         # AutoGraph converts only the user's function, in `lift.user`.
         traced = tf_function(body, **{**options, "autograph": False})
         concrete = traced.get_concrete_function(*self.inputs)
-        return _Trace(concrete, flat_call(concrete), *recorded)
+        return _Trace(concrete, flat_call(concrete), **found)
 
     def finish(self, trace: _Trace) -> Any:
         """Runs a trace and commits what it wrote."""

@@ -18,17 +18,17 @@ from nbfn.modules.errors import (
     show_names,
 )
 from nbfn.modules.lifecycle import binding, method_stack
+from nbfn.modules.lifecycle.application import INIT_MUTABLE, check_instance
 from nbfn.modules.lifecycle.fields import init_fields, modules_in
 from nbfn.modules.lifecycle.interception import wanted_outputs
-from nbfn.modules.lifecycle.run import INIT_MUTABLE, check_instance
 from nbfn.modules.lifecycle.setup import inspect_hook, prepare
 from nbfn.modules.module.lazy import call_shapes, lazy_run, values
 from nbfn.modules.module.members import Members
 from nbfn.modules.module.rows import Row, as_text, rows_of
 from nbfn.modules.variables.keys import check_rngs, key
 from nbfn.modules.variables.scope import Scope
-from nbfn.modules.variables.tree import as_tensors, grown, leaves
-from nbfn.modules.variables.variable_store import VariableStore
+from nbfn.modules.variables.tree import as_tensors, grown, leaves, params_first
+from nbfn.modules.variables.variable_store import VariableStore, fits
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Bound(Members, library=True):
         scope = self._scope("named_variables")
         named: dict[str, tf.Variable] = {}
         tree = scope.tree()
-        for collection in sorted(tree, key=lambda c: (c != "params", c)):
+        for collection in params_first(tree):
             for path, leaf in leaves(tree[collection]):
                 text = "/".join(path)
                 named[f"{text} ({collection})" if text in named else text] = leaf
@@ -281,7 +281,7 @@ class Bound(Members, library=True):
                     f"The snapshot has {'/'.join(path)!r}, but {scope.label(self)} has no "
                     "such variable. Restore into a module of the same structure."
                 )
-            if variable.dtype != value.dtype or not variable.shape.is_compatible_with(value.shape):
+            if not fits(value, variable):
                 raise AssignmentError(
                     f"The snapshot has {'/'.join(path)!r} as {value.dtype.name} of shape "
                     f"{value.shape}, but the variable is {variable.dtype.name} of shape "
@@ -366,7 +366,7 @@ class Bound(Members, library=True):
         if scope is None:
             return None
         where = scope.child(*parts[:-1])
-        for collection in sorted(scope.store.tree, key=lambda c: (c != "params", c)):
+        for collection in params_first(scope.store.tree):
             if where.has(collection, parts[-1]):
                 leaf = where.live(collection, parts[-1])
                 if not isinstance(leaf, Mapping):
@@ -424,11 +424,9 @@ def _carry(state: Mapping[str, Any], wanted: Mapping[str, Any]) -> tuple[dict[st
     new = dict(leaves(wanted))
     for path, value in new.items():
         before = old.get(path)
-        fits = before is not None and (
-            before.dtype == value.dtype and before.shape.is_compatible_with(value.shape)
-        )
-        note("kept" if fits else "made" if before is None else "changed", path)
-        grown(result, path[:-1])[path[-1]] = before if fits else value
+        is_kept = before is not None and fits(value, before)
+        note("kept" if is_kept else "made" if before is None else "changed", path)
+        grown(result, path[:-1])[path[-1]] = before if is_kept else value
     for path in old.keys() - new.keys():
         note("dropped", path)
     return result, Carried(**{kind: tuple(sorted(names)) for kind, names in found.items()})

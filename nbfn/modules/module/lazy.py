@@ -14,7 +14,7 @@ import tensorflow as tf
 from nbfn._tensorflow import Conversion, call_as_here, tf_function
 from nbfn.errors import NbfnError
 from nbfn.modules.errors import LazyInitError, show_path
-from nbfn.modules.lifecycle.run import Application
+from nbfn.modules.lifecycle.application import Application
 from nbfn.modules.lifecycle.setup import prepare
 from nbfn.modules.variables.filters import FilterLike
 from nbfn.modules.variables.tree import map_leaves

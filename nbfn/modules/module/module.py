@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from nbfn.modules.lifecycle import binding, method_stack
+from nbfn.modules.lifecycle.application import INIT_MUTABLE, Application, check_instance
 from nbfn.modules.lifecycle.fields import init_fields
-from nbfn.modules.lifecycle.run import INIT_MUTABLE, Application, check_instance
 from nbfn.modules.module.bound import Bound
 from nbfn.modules.module.lazy import lazy_run, paths, values
 from nbfn.modules.module.table import table

@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbfn.modules.variables.tree import leaves
+from nbfn.modules.variables.tree import leaves, params_first
 from nbfn.text import data_size, tensor_type
 
 Shapes = Mapping[tuple[str, ...], tuple[str, str]]
@@ -86,7 +86,7 @@ def _rows(
     yield Row(path, "module", label, nbytes=nbytes, depth=len(path))
     own = {
         (*path, *at): (collection, leaf)
-        for collection in sorted(tree, key=lambda c: (c != "params", c))
+        for collection in params_first(tree)
         for at, leaf in leaves(tree[collection])
         if at[0] not in children or len(at) == 1
     }

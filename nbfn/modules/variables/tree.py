@@ -16,6 +16,11 @@ def copy_tree(tree: Mapping[str, Any]) -> dict[str, Any]:
     return map_leaves(lambda leaf, _: leaf, tree)  # type: ignore[no-any-return]
 
 
+def params_first(collections: Iterable[str]) -> list[str]:
+    """Returns the collections in alphabetical order, with ``params`` first."""
+    return sorted(collections, key=lambda name: (name != "params", name))
+
+
 def grown(tree: dict[str, Any], path: Iterable[str]) -> dict[str, Any]:
     """Returns the dict at a path of a tree; creates it if it is missing."""
     for part in path:

@@ -173,19 +173,18 @@ class VariableStore(Store):
 
     def reseed(self, rngs: Mapping[str, Any]) -> bool:
         """Restarts the named streams and adds new ones; returns whether any were added."""
-        if any(name not in self.rngs for name in rngs) and not tf.executing_eagerly():
+        new = rngs.keys() - self.rngs.keys()
+        if new and not tf.executing_eagerly():
             raise VariableCreationError(
                 "reseed would create a new random stream while a function is being traced. Name "
                 "the stream in bind(..., rngs=...)."
             )
-        added = False
         for name, key in rngs.items():
-            if name in self.rngs:
-                self.rngs[name].reseed(key)
-            else:
+            if name in new:
                 self.rngs[name] = Stream(name, key)
-                added = True
-        return added
+            else:
+                self.rngs[name].reseed(key)
+        return bool(new)
 
     def rng_variables(self) -> dict[str, dict[str, tf.Variable]]:
         """Returns the variables of the streams, by stream."""
@@ -231,12 +230,17 @@ class VariableStore(Store):
         return stream.key_here(), stream.next_count(path)
 
 
+def fits(value: Any, variable: Any) -> bool:
+    """Returns whether a variable can hold a tensor: it has its dtype, and a shape that fits."""
+    return bool(value.dtype == variable.dtype and variable.shape.is_compatible_with(value.shape))
+
+
 def _fit(value: Any, variable: tf.Variable, where: str) -> Any:
     try:
         tensor = tf.convert_to_tensor(value, None if tf.is_tensor(value) else variable.dtype)
     except (TypeError, ValueError) as error:
         raise AssignmentError(f"{where} cannot hold {value!r}: {error}") from error
-    if tensor.dtype != variable.dtype or not variable.shape.is_compatible_with(tensor.shape):
+    if not fits(tensor, variable):
         raise AssignmentError(
             f"{where} has dtype {variable.dtype.name} and shape {variable.shape}, but the new "
             f"value has {tensor.dtype.name} and {tensor.shape}. A bound variable is assigned, "

@@ -14,7 +14,7 @@ from IPython.display import display
 
 from nbfn.functions import TracedFunction, function
 from nbfn.functions.effects.remarks import remarks
-from nbfn.notebook.cells.options import CellOptions
+from nbfn.notebook.cells.cell_options import CellOptions
 from nbfn.notebook.cells.parse import ParsedCell
 from nbfn.notebook.cells.unchanged import is_unchanged, note_options
 from nbfn.outlines.outline import Outline

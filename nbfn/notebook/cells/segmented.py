@@ -12,7 +12,7 @@ from nbfn.functions import stance
 from nbfn.functions.segments.analysis import analyse_cell
 from nbfn.functions.segments.body import Surroundings
 from nbfn.functions.segments.cell import TracedCell
-from nbfn.notebook.cells.options import CellOptions
+from nbfn.notebook.cells.cell_options import CellOptions
 from nbfn.notebook.cells.parse import ParsedCell
 from nbfn.notebook.cells.syntax import MAGIC
 from nbfn.notebook.frames import move_lines, stop_moving

@@ -20,7 +20,7 @@ from nbfn.functions.effects.rules import Reason
 from nbfn.functions.segments.analysis import RESULT, names_of
 from nbfn.functions.segments.contract import NotKeptError, OutputContract, Recipe
 from nbfn.functions.segments.segment import is_argument
-from nbfn.notebook.cells.options import CellOptions
+from nbfn.notebook.cells.cell_options import CellOptions
 from nbfn.notebook.cells.parse import ParsedCell
 from nbfn.notebook.cells.segmented import DEFAULT_NAME, surrounded
 from nbfn.notebook.cells.source import as_function

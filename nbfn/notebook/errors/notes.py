@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbfn.functions.effects.abstract_values import package
+from nbfn.code import package_of
 from nbfn.functions.recording.recorder import TRACED_AGAIN
 from nbfn.functions.recording.refusal import StaleTraceError, TraceLimitError
 from nbfn.notebook.cells.unchanged import is_of_a_cell
@@ -23,7 +23,7 @@ from nbfn.notebook.errors.decisions import (
     sizes_on,
     sizes_read,
 )
-from nbfn.notebook.errors.failure import LocatedError
+from nbfn.notebook.errors.located_error import LocatedError
 from nbfn.notebook.errors.option_names import names_option
 from nbfn.text import sizes
 
@@ -146,7 +146,7 @@ def _by_keras(failure: LocatedError) -> str | None:
 
 
 def _is_of_keras(value: Any) -> bool:
-    return any(package(cls.__module__) == "keras" for cls in type(value).__mro__)
+    return any(package_of(cls.__module__) == "keras" for cls in type(value).__mro__)
 
 
 def _raise_advice(failure: LocatedError) -> str | None:

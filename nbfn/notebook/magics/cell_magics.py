@@ -106,7 +106,7 @@ class CellMagics(RequiresTensorFlowMagics):
                 print(f"{loss:.3f}")
         """
         __tracebackhide__ = True
-        from nbfn.notebook.cells.options import CellOptions
+        from nbfn.notebook.cells.cell_options import CellOptions
         from nbfn.notebook.cells.parse import is_definitions, parse_cell
 
         arguments = parsed_line(self.tf_function, line)

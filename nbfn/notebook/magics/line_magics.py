@@ -174,9 +174,9 @@ class LineMagics(RequiresTensorFlowMagics):
             %tf_graph train_step --op MatMul
             %tf_graph --time train_step(images, labels)
         """
-        from nbfn.notebook.cells.options import unquoted
+        from nbfn.notebook.cells.cell_options import unquoted
         from nbfn.views import graph_bundle, metadata_of
-        from nbfn.views.graphs.outline import found_operations
+        from nbfn.views.graphs.graph_outline import found_operations
 
         arguments = parsed_line(self.tf_graph, line)
         if arguments.time:
@@ -218,7 +218,7 @@ class LineMagics(RequiresTensorFlowMagics):
         show(found)
 
     def _show_times(self, call: str) -> None:
-        from nbfn.functions.calls.profiling import ProfilerBusyError
+        from nbfn.functions.calls.operation_times import ProfilerBusyError
         from nbfn.views import metadata_of, times_bundle
 
         function, args, kwargs = call_in(self.shell, call)
@@ -358,7 +358,7 @@ class LineMagics(RequiresTensorFlowMagics):
             %tf_export model predict --overwrite
         """
         from nbfn.errors import NbfnError
-        from nbfn.notebook.cells.options import unquoted
+        from nbfn.notebook.cells.cell_options import unquoted
         from nbfn.sessions.export.export import export
         from nbfn.sessions.export.place import ExportExistsError
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import CodeType
 
-from nbfn.code import names_in_code
+from nbfn.code import names_in_code, with_inner
 from nbfn.state.bytecode.reads import GLOBALS, names_assigned_first
 
 
@@ -94,12 +94,8 @@ def _is_named_function(code: CodeType) -> bool:
 
 
 def _loaded_names(code: CodeType) -> Iterator[str]:
-    for each in dis.get_instructions(code):
-        if each.opname in GLOBALS:
-            yield each.argval
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _loaded_names(constant)
+    for part in with_inner(code):
+        yield from (e.argval for e in dis.get_instructions(part) if e.opname in GLOBALS)
 
 
 def _assigned_names(tree: ast.Module) -> set[str]:

@@ -1,9 +1,11 @@
-"""Distinguishes kinds of values without importing anything."""
+"""Distinguishes kinds of values, without importing Keras."""
 
 from __future__ import annotations
 
 import sys
 from typing import Any
+
+import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.functions import TracedFunction
@@ -17,6 +19,11 @@ def is_tf_function(value: Any) -> bool:
 def is_layer(value: Any) -> bool:
     """Returns whether a value is a Keras model or layer."""
     return _is_keras(value, "Layer")
+
+
+def is_module_or_layer(value: Any) -> bool:
+    """Returns whether a value is a module, Keras model or layer: what has a tree of parts."""
+    return isinstance(value, tf.Module) or is_layer(value)
 
 
 def is_model(value: Any) -> bool:

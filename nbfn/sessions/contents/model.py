@@ -141,11 +141,6 @@ class Model:
         return found
 
 
-def is_model(value: Any) -> bool:
-    """Returns whether a value is a module, Keras model or layer, which have a tree."""
-    return isinstance(value, tf.Module) or kinds.is_layer(value)
-
-
 def model_of(value: Any, name: str = "") -> Model:
     """Builds the tree of a module, Keras model or layer without computing anything."""
     label = type(value).__name__
@@ -264,7 +259,7 @@ def _split(value: Any) -> tuple[list[tuple[str, Any]], list[tuple[str, Any]]]:
     seen: set[int] = set()
     while waiting:
         name, each = waiting.pop(0)
-        if is_model(each):
+        if kinds.is_module_or_layer(each):
             # The children of a Keras model contain its layers first, and again under attributes.
             if id(each) not in seen or not kinds.is_layer(value):
                 parts.append((name, each))

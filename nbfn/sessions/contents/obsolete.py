@@ -57,7 +57,7 @@ def _can_be_called(function: Any, trace: Trace, reached: set[int]) -> bool:
 
 
 def _is_walked(value: Any) -> bool:
-    return isinstance(value, tf.Module) or kinds.is_layer(value) or kinds.is_optimizer(value)
+    return kinds.is_module_or_layer(value) or kinds.is_optimizer(value)
 
 
 def _beyond(

@@ -17,7 +17,7 @@ from nbfn.functions import Trace, TracedFunction
 from nbfn.functions.signatures.cover import RelaxError, cover
 from nbfn.functions.signatures.sizes import advice_on_sizes
 from nbfn.functions.traces.cause import Cause
-from nbfn.functions.traces.key import Key, Leaf, ObjectLeaf, TensorLeaf, ValueLeaf
+from nbfn.functions.traces.key import Key, Leaf, TensorLeaf, ValueLeaf
 from nbfn.sessions.export.resources import ExportError
 from nbfn.sessions.export.subjects import input_signature, saved_form
 from nbfn.sessions.session import Function as Subject
@@ -42,7 +42,7 @@ def chosen_traces(name: str, function: Subject) -> dict[str, Any]:
     if not function.traces and input_signature(function) is not None:
         return {_identifier(name): saved_form(function).get_concrete_function()}
     serving = [trace for trace in function.traces if trace.serves_calls] or function.traces
-    usable = [trace for trace in serving if is_callable(trace)]
+    usable = [trace for trace in serving if trace.is_keyed]
     if not usable:
         raise ExportError(
             f"`{name}` was never called, so nbfn does not know its input signature; call it "
@@ -76,18 +76,6 @@ def requested(function: Subject, args: Any, kwargs: Any) -> Any:
     if isinstance(function, TracedFunction):
         return function.request(args, kwargs, _OPEN)
     return saved_form(function).get_concrete_function(*args, **kwargs)
-
-
-def is_callable(trace: Trace) -> bool:
-    """Returns whether a trace can still be called: all objects that it was made for exist."""
-    return not any(
-        isinstance(leaf, ObjectLeaf) and is_collected(leaf) for leaf in trace.key.leaves.values()
-    )
-
-
-def is_collected(leaf: ObjectLeaf) -> bool:
-    """Returns whether an object that a trace was made for was garbage-collected."""
-    return leaf.reference is not None and leaf.reference() is None
 
 
 def fixed_sizes(concrete: Mapping[str, Any]) -> list[str]:

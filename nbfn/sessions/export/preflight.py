@@ -15,7 +15,6 @@ from nbfn.functions.signatures.sizes import advice_on_sizes
 from nbfn.functions.traced.graph_problems import LARGE_CONSTANT
 from nbfn.functions.traces.key import ObjectLeaf
 from nbfn.sessions.cluster.once import is_spread
-from nbfn.sessions.export.choice import is_callable, is_collected
 from nbfn.sessions.export.resources import ExportError
 from nbfn.sessions.export.signature import obstacles
 from nbfn.sessions.export.subjects import input_signature, subjects
@@ -117,7 +116,7 @@ def _of_function(name: str, function: Subject, has_specs: bool) -> Iterator[Prob
             "reads sizes that differ from call to call, and becomes a signature for each", advice
         )
     for trace in function.traces:
-        if trace.serves_calls and (is_callable(trace) or trace is function.traces[-1]):
+        if trace.serves_calls and (trace.is_keyed or trace is function.traces[-1]):
             yield from _of_trace(name, trace)
 
 
@@ -130,7 +129,7 @@ def _is_open(trace: Trace) -> bool:
 def _of_trace(name: str, trace: Trace) -> Iterator[Problem]:
     refused, noted = partial(Problem, name, True), partial(Problem, name, False)
     for path, leaf in trace.key.leaves.items():
-        if isinstance(leaf, ObjectLeaf) and is_collected(leaf):
+        if isinstance(leaf, ObjectLeaf) and leaf.is_collected:
             yield refused(
                 f"was traced for the object `{path}`, which no longer exists",
                 "keep the object in a name, and call the function again",

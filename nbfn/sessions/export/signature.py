@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn._tensorflow import tf_function
-from nbfn.functions.traces.key import ObjectLeaf, key_of
+from nbfn.functions.traces.key import ObjectLeaf, key_of, map_with_paths
 from nbfn.sessions.export.resources import ExportError
 
 # In the order in which tf.nest flattens the composite tensors (TensorFlow 2.21).
@@ -185,8 +185,8 @@ def _fill(concrete: Any, fill: Callable[[str, Any], Any]) -> tuple[tuple[Any, ..
     """Replaces each leaf of the structured inputs by `fill`, called with its path and the leaf."""
     args, kwargs = concrete.structured_input_signature
     names = _parameters(concrete)
-    filled = tuple(_map(name, arg, fill) for name, arg in zip(names, args, strict=False))
-    return filled, {name: _map(name, value, fill) for name, value in kwargs.items()}
+    filled = tuple(map_with_paths(fill, arg, name) for name, arg in zip(names, args, strict=False))
+    return filled, {name: map_with_paths(fill, value, name) for name, value in kwargs.items()}
 
 
 def _parameters(concrete: Any) -> list[str]:
@@ -208,17 +208,6 @@ def _input_leaves(concrete: Any) -> Iterator[tuple[str, Any]]:
     found: list[tuple[str, Any]] = []
     _fill(concrete, lambda path, leaf: found.append((path, leaf)))
     yield from found
-
-
-def _map(path: str, node: Any, fill: Callable[[str, Any], Any]) -> Any:
-    if isinstance(node, dict):
-        return {key: _map(f"{path}[{key!r}]", item, fill) for key, item in node.items()}
-    if isinstance(node, tuple) and hasattr(node, "_fields"):
-        fields = zip(node._fields, node, strict=True)
-        return type(node)(*(_map(f"{path}.{name}", item, fill) for name, item in fields))
-    if isinstance(node, (list, tuple)):
-        return type(node)([_map(f"{path}[{i}]", item, fill) for i, item in enumerate(node)])
-    return fill(path, node)
 
 
 def _output_leaves(outputs: Any, path: str = "") -> Iterator[tuple[str, Any]]:

@@ -49,7 +49,6 @@ class VerificationCall:
     is_late: bool = False
 
 
-@dataclass
 class Verifier:
     """A verification process, which is kept for a while for the next export.
 
@@ -57,10 +56,9 @@ class Verifier:
         nbytes: Its memory after the last verification.
     """
 
-    nbytes: int = 0
-    _timer: threading.Timer | None = None
-
-    def __post_init__(self) -> None:
+    def __init__(self) -> None:
+        self.nbytes = 0
+        self._timer: threading.Timer | None = None
         self._start()
 
     def _start(self) -> None:

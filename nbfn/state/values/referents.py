@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from nbfn.code import closure, is_user_module
+from nbfn.code import closure, is_user_module, package_of
 from nbfn.state.values.fingerprints import ABSENT, is_immutable
 from nbfn.state.values.introspection import Fetch, own_attributes
 from nbfn.state.values.unwrapping import PARTIALS, WRAPPERS, inside, unwrapped
@@ -117,7 +117,7 @@ def given_to(value: Any, seen: set[int]) -> Iterator[tuple[str, Any]]:
         value: The object.
         seen: The addresses of what was searched before, to which this search adds.
     """
-    package = type(value).__module__.partition(".")[0]
+    package = package_of(type(value).__module__)
     found, left = deque([("", value)]), _MAX_GIVEN
     while package not in _NOT_GIVEN and found and left:
         path, each = found.popleft()
@@ -132,7 +132,7 @@ def given_to(value: Any, seen: set[int]) -> Iterator[tuple[str, Any]]:
             found.extend((f"{path}[{key!r}]", e) for key, e in each.items() if type(key) is str)
         elif kind in (list, tuple):
             found.extend((f"{path}[{i}]", inner) for i, inner in enumerate(each))
-        elif kind.__module__.partition(".")[0] == package:
+        elif package_of(kind.__module__) == package:
             found.extend((f"{path}.{name}", inner) for name, inner in own_attributes(each).items())
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbfn.code import PLAIN, is_user_module, names_in_code
+from nbfn.code import PLAIN, is_user_module, names_in_code, package_of
 from nbfn.state.values.fingerprints import is_immutable
 from nbfn.state.values.introspection import with_decorated
 from nbfn.state.values.unwrapping import unwrapped
@@ -124,7 +124,7 @@ def _is_read(base: type) -> bool:
 
 
 def _is_keras(base: type) -> bool:
-    return base.__module__.partition(".")[0] == "keras"
+    return package_of(base.__module__) == "keras"
 
 
 def _read_by(base: type) -> Iterator[str]:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nbfn.code import is_user_module
+from nbfn.code import is_user_module, names_in_code, package_of, with_inner
 from nbfn.state.bytecode.special_methods import ALWAYS, IN_PLACE, LENGTH
 from nbfn.state.values.fingerprints import is_a, is_content, items_of
 from nbfn.state.values.introspection import with_decorated, without_descriptor
@@ -39,13 +39,8 @@ def library_bases(cls: type) -> tuple[type, ...]:
     return tuple(
         base
         for base in cls.__mro__
-        if package_of(base) not in _EXCLUDED and not is_user_module(base.__module__)
+        if package_of(base.__module__) not in _EXCLUDED and not is_user_module(base.__module__)
     )
-
-
-def package_of(cls: type) -> str:
-    """Returns the top-level package of a class."""
-    return str(cls.__module__).partition(".")[0]
 
 
 @functools.lru_cache(256)
@@ -147,13 +142,8 @@ def _functions_behind(value: Any) -> Iterator[FunctionType]:
 @functools.lru_cache(4096)
 def _names_in(code: CodeType) -> frozenset[str]:
     """Returns the names in some code, and its texts, as in ``self.__dict__["_content"]``."""
-    found = set(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            found |= _names_in(constant)
-        elif isinstance(constant, str):
-            found.add(constant)
-    return frozenset(found)
+    constants = itertools.chain.from_iterable(each.co_consts for each in with_inner(code))
+    return frozenset(names_in_code(code).union(each for each in constants if isinstance(each, str)))
 
 
 @functools.lru_cache(4096)
@@ -183,6 +173,6 @@ def is_data(name: str, value: Any, package: str) -> bool:
     if "cache" in name:  # it depends on the rest
         return False
     if not is_content(value):
-        return package_of(type(value)) == package
+        return package_of(type(value).__module__) == package
     items = None if is_a(value, np.ndarray) else items_of(value)
     return items is None or len(value) <= MAX_ITEMS

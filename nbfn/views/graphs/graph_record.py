@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 from nbfn import protocol
 from nbfn.functions.graphs.operations import Graph, Operation
 from nbfn.functions.graphs.times import GraphTimes
-from nbfn.sessions.records import cell_of
+from nbfn.sessions.records import code_place
 from nbfn.site import site_of
 
 MAX_OPERATIONS = 10_000
@@ -80,7 +80,7 @@ def graph_record(
         trace=trace,
         save=save,
         texts=list(texts.items),
-        places=[cell_of(site_of(*place)) for place in places.items],
+        places=[code_place(site_of(*place)) for place in places.items],
         parts=parts,
         inputs=_numbers(number_of, (name for name, _ in graph.inputs)),
         outputs=_numbers(number_of, (name for name, _ in graph.outputs)),

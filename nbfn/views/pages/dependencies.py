@@ -14,8 +14,8 @@ from nbfn.sessions.dependencies import (
     root_of,
     shown,
 )
-from nbfn.sessions.records import cell_of
-from nbfn.site import Cell, Site
+from nbfn.sessions.records import code_place
+from nbfn.site import Cell
 from nbfn.text import count, join
 
 MAX_NODES = 150
@@ -76,7 +76,7 @@ def _rows(diagram: protocol.Diagram) -> list[tuple[Words, str, str]]:
 
 
 def _at(cell: Cell) -> Words:
-    return place(cell_of(Site(None, None, cell)))
+    return place(code_place(cell))
 
 
 def _diagram(found: Dependencies) -> protocol.Diagram:
@@ -143,7 +143,7 @@ def _cell_node(each: CellReads) -> protocol.DiagramNode:
         label=name_of(each.cell),
         lines=lines,
         marked=bool(each.outdated),
-        cell=cell_of(Site(None, None, each.cell)),
+        cell=code_place(each.cell),
     )
 
 
@@ -155,7 +155,7 @@ def _function_node(function: FunctionReads) -> protocol.DiagramNode:
         label=function.name,
         lines=[change.sentence for change in function.changes],
         marked=function.is_stale,
-        cell=None if cell is None else cell_of(Site(None, None, cell)),
+        cell=None if cell is None else code_place(cell),
     )
 
 

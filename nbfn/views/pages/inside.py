@@ -10,7 +10,7 @@ from nbfn.functions.inside.numerics import Numerics
 from nbfn.functions.inside.origin import OperationOrigin
 from nbfn.functions.inside.values import Values
 from nbfn.outlines.outline import Outline, Table, place
-from nbfn.sessions.records import cell_of
+from nbfn.sessions.records import code_place
 from nbfn.text import percent
 from nbfn.views.pages.times import milliseconds
 
@@ -24,7 +24,7 @@ def _code(origin: OperationOrigin) -> str:
 def numerics_outline(numerics: Numerics) -> Outline:
     """Returns the outline of the operations that gave NaN or infinity."""
     rows = [
-        (place(cell_of(each.site)), _code(each.origin), each.result, each.source)
+        (place(code_place(each.site)), _code(each.origin), each.result, each.source)
         for each in numerics.findings
     ]
     header = ("where", "operation", "gave", "from")
@@ -42,7 +42,7 @@ def values_outline(values: Values) -> Outline:
     """Returns the outline of the intermediate values of a call."""
     rows = [
         (
-            place(cell_of(each.site)),
+            place(code_place(each.site)),
             f"`{each.name}`",
             each.extent.type if each.extent else "",
             each.extent.range if each.extent else "",
@@ -64,7 +64,7 @@ def lines_outline(times: LineTimes) -> Outline:
             percent(each.seconds / whole),
             milliseconds(each.gradient_seconds) if each.gradient_seconds else "",
             f"{each.executions:,}",
-            place(cell_of(each.site)),
+            place(code_place(each.site)),
             f"`{each.text}`",
             ", ".join(each.ran_as),
         )

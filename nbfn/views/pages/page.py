@@ -21,7 +21,7 @@ from nbfn.outlines.outline import Outline
 from nbfn.sessions.contents.statistics import Statistics, statistics_outline
 from nbfn.sessions.dependencies import Dependencies
 from nbfn.sessions.export.preflight import Preflight
-from nbfn.sessions.placement import SessionPlacement
+from nbfn.sessions.session_placement import SessionPlacement
 from nbfn.views.pages.dependencies import dependencies_outline
 from nbfn.views.pages.difference import difference_outline
 from nbfn.views.pages.explanation import explanation_outline, retrace_outline

@@ -9,7 +9,7 @@ from nbfn import protocol
 from nbfn.functions.calls.placement import Copy, PlacedOperation, Placement
 from nbfn.functions.traces.capture import short_device
 from nbfn.outlines.outline import Outline, Table, Words
-from nbfn.sessions.placement import Memory, SessionPlacement
+from nbfn.sessions.session_placement import Memory, SessionPlacement
 from nbfn.text import count, data_size
 
 _TEXT_ROWS = 20
@@ -42,7 +42,7 @@ def placement_outline(placement: Placement, call: str | None = None) -> Outline:
                 [
                     (
                         each.tensor,
-                        "" if each.nbytes is None else data_size(each.nbytes),
+                        data_size(each.nbytes),
                         each.source,
                         each.target,
                     )
@@ -76,8 +76,8 @@ def session_placement_outline(placement: SessionPlacement) -> Outline:
             short_device(name),
             placement.replicas.get(name, ""),
             data_size(memory.variables),
-            "" if memory.current is None else data_size(memory.current),
-            "" if memory.peak is None else data_size(memory.peak),
+            data_size(memory.current),
+            data_size(memory.peak),
             f"{operations.get(short_device(name), 0):,}",
         )
         for name, memory in placement.memory.items()

@@ -19,7 +19,7 @@ from nbfn.outlines.function import (
 )
 from nbfn.outlines.outline import Outline, Table, Words, advice, place
 from nbfn.sessions.export.preflight import Preflight
-from nbfn.sessions.records import cell_of, retrace_record, trace_record
+from nbfn.sessions.records import code_place, retrace_record, trace_record
 from nbfn.sessions.timeline.run_records import record_of
 from nbfn.text import count, data_size, join
 from nbfn.views.pages.inside import numerics_outline, values_outline
@@ -98,7 +98,7 @@ def check_outline(check: Check) -> Outline:
     else:
         number = count(len(check.differences), "thing")
         title = f"`{check.function}` does {number} differently when it is traced"
-    rows = [(place(cell_of(each.site)), each.kind, each.sentence) for each in check.differences]
+    rows = [(place(code_place(each.site)), each.kind, each.sentence) for each in check.differences]
     return Outline(
         title,
         [compared, *(f"note: {note}" for note in check.notes)],

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from nbfn.functions.calls.profiling import Times
+from nbfn.functions.calls.operation_times import Times
 from nbfn.functions.graphs.operations import graph_of_concrete
 from nbfn.functions.graphs.times import GraphTimes, graph_times
 from nbfn.outlines.outline import Outline, Table, Words
 from nbfn.protocol import Phrase
-from nbfn.sessions.records import cell_of
+from nbfn.sessions.records import code_place
 from nbfn.site import site_of
 from nbfn.text import count, percent
 
@@ -39,7 +39,7 @@ def times_outline(
         line: Words = ""
         if operation is not None and operation.line is not None:
             site = site_of(operation.file, operation.line)
-            line = Phrase(text=str(site), cell=cell_of(site))
+            line = Phrase(text=str(site), cell=code_place(site))
         rows.append(
             (
                 milliseconds(each.seconds),

@@ -17,7 +17,7 @@ import pytest
 import tensorflow as tf
 
 import nbfn
-from nbfn.functions.traces.created_variables import VariableCreationError
+from nbfn.functions.traces.created_variables import LateVariableError
 
 X = tf.random.stateless_normal([8, 3], [1, 2])
 Y = tf.reduce_sum(X, 1, keepdims=True)
@@ -178,7 +178,7 @@ def test_a_function_that_makes_variables_at_each_trace_is_refused_as_ever() -> N
         made.append(tf.Variable(1.0))
         return x + made[-1]
 
-    with pytest.raises(VariableCreationError):
+    with pytest.raises(LateVariableError):
         grow(tf.constant(1.0))
 
 
@@ -191,7 +191,7 @@ def test_a_refused_variable_is_compared_with_those_of_the_newest_model() -> None
     for space["name"] in ("old", "new"):
         space["made"] = []
         step(tf.ones([1]))
-    with pytest.raises(VariableCreationError, match="On the first it created `new`"):
+    with pytest.raises(LateVariableError, match="On the first it created `new`"):
         step(tf.ones([2]))
 
 

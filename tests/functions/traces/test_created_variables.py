@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 
 import nbfn
-from nbfn.functions.traces.created_variables import DeadStateError, VariableCreationError
+from nbfn.functions.traces.created_variables import DeadStateError, LateVariableError
 from tests.harness.messages import raises
 
 
@@ -29,7 +29,7 @@ def test_a_later_creation_names_both_places() -> None:
 
     first = f.python_function.__code__.co_firstlineno
     f(tf.ones([1]))
-    with raises(VariableCreationError) as caught:
+    with raises(LateVariableError) as caught:
         f(tf.ones([2]))
     for variable, line in (("late", first + 5), ("early", first + 3)):
         assert f"`{variable}` at {Path(__file__).name}, line {line}" in str(caught.value)
@@ -87,7 +87,7 @@ def test_slots_of_an_optimizer_are_made_by_what_is_reported() -> None:
 
     step(tf.ones([4, 3]), True)
     for _ in range(REFUSALS):
-        with pytest.raises(VariableCreationError, match=BUILD):
+        with pytest.raises(LateVariableError, match=BUILD):
             step(tf.ones([4, 3]), False)
     opt_2.build(model_2.trainable_variables)
     before = model_2.get_weights()[0]
@@ -111,7 +111,7 @@ def test_slots_in_a_branch_that_the_first_call_did_not_take() -> None:
 
     trainer = Trainer()
     trainer.step(tf.ones([4, 3]), False)
-    with pytest.raises(VariableCreationError, match=BUILD):
+    with pytest.raises(LateVariableError, match=BUILD):
         trainer.step(tf.ones([4, 3]), True)
     trainer = Trainer()
     trainer.opt.build(trainer.model.trainable_variables)
@@ -131,7 +131,7 @@ def test_a_layer_that_is_built_late_is_called_once_before() -> None:
     model = Outer()
     f = nbfn.function(lambda x, deep: model(x) if deep else x)
     f(tf.ones([1, 3]), False)
-    with raises(VariableCreationError):
+    with raises(LateVariableError):
         f(tf.ones([1, 3]), True)
     model = Outer()
     model(tf.ones([1, 3]))

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 import nbfn
 from nbfn._tensorflow import Executed
-from nbfn.functions.calls.profiling import times_of
+from nbfn.functions.calls.operation_times import times_of
 from nbfn.views.graphs.timed import timed
 from nbfn.views.pages.times import times_outline
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from IPython.core.displaypub import CapturingDisplayPublisher
 
-from nbfn.notebook.progress import ProgressDisplay
+from nbfn.notebook.progress_display import ProgressDisplay
 from nbfn.protocol import WorkRecord
 from tests.harness.kernel import Kernel, running_kernel
 
@@ -102,7 +102,7 @@ def shown(kernel: Kernel) -> None:
 
 
 SHOWN = """
-from nbfn.notebook.progress import ProgressDisplay
+from nbfn.notebook.progress_display import ProgressDisplay
 said, publish = [], ProgressDisplay._publish
 def publishing(self, rows):
     publish(self, rows)

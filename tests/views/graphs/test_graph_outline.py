@@ -11,13 +11,12 @@ import tensorflow as tf
 import nbfn
 from nbfn.functions.graphs.operations import graph_of
 from nbfn.views import bundle_of
-from nbfn.views.graphs import outline
-from nbfn.views.graphs.outline import found_operations, title_of
+from nbfn.views.graphs.graph_outline import found_operations, graph_outline, title_of
 from tests.harness.html import Page
 
 
-def graph_outline(trace: Any, label: str) -> Any:
-    return outline.graph_outline(graph_of(trace), title_of(trace, label))
+def outline_of(trace: Any, label: str) -> Any:
+    return graph_outline(graph_of(trace), title_of(trace, label))
 
 
 def trace_of(fn: Any, *args: Any) -> Any:
@@ -47,7 +46,7 @@ forward_alive: list[Any] = []
 
 
 def test_text_has_scopes_with_counts_and_operations_with_details(trace) -> None:
-    text = graph_outline(trace, "forward").text()
+    text = outline_of(trace, "forward").text()
     assert text.startswith("forward, trace 1 (x: float32[2, 3])\n")
     assert "inputs: x float32[2, 3]" in text
     assert re.search(r"^  block/dense/MatMul/ReadVariableOp/resource +weights$", text, re.MULTILINE)
@@ -61,7 +60,7 @@ def test_text_has_scopes_with_counts_and_operations_with_details(trace) -> None:
 
 
 def test_html_opens_and_closes_by_scope_and_keeps_captures_closed(trace) -> None:
-    html = graph_outline(trace, "forward").html()
+    html = outline_of(trace, "forward").html()
     summaries = Page(html).summaries
     for part in ("block/: 3 operations", "dense/: 3 operations", "while_body_", "while_cond_"):
         assert part in " | ".join(summaries)
@@ -81,7 +80,7 @@ def test_names_are_escaped() -> None:
 
     made = nbfn.function(named)
     made(tf.ones([1]))
-    html = graph_outline(made.traces[0], "<script>alert(1)</script>").html()
+    html = outline_of(made.traces[0], "<script>alert(1)</script>").html()
     assert "<script>" not in html
     assert "&lt;script&gt;" in html
 
@@ -96,7 +95,7 @@ def test_a_large_graph_has_its_scopes_closed_in_text() -> None:
 
     made = nbfn.function(large)
     made(tf.ones([1]))
-    text = graph_outline(made.traces[0], "large").text()
+    text = outline_of(made.traces[0], "large").text()
     assert text.count("\n") < 30
     assert re.search(r"^    block11/ +40 operations: 20 AddV2, 20 Const", text, re.MULTILINE)
     assert "AddV2         " not in text
@@ -113,7 +112,7 @@ def test_a_flat_graph_is_cut_and_says_so() -> None:
 
     made = nbfn.function(flat)
     made(tf.ones([1]))
-    text = graph_outline(made.traces[0], "flat").text()
+    text = outline_of(made.traces[0], "flat").text()
     assert re.search(r"and \d+ more$", text)
 
 
@@ -135,4 +134,4 @@ def test_a_trace_that_has_gone() -> None:
 def test_results_that_are_the_same_are_counted() -> None:
     thirds = nbfn.function(lambda x: tf.split(x, 3))
     thirds(tf.zeros([6, 2]))
-    assert "3 x float32[2, 2]" in graph_outline(thirds.traces[0], "f").text()
+    assert "3 x float32[2, 2]" in outline_of(thirds.traces[0], "f").text()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 from nbfn import protocol
-from nbfn.command.record import NotebookCell, NotebookFailure, NotebookRun
+from nbfn.command.notebook_run import NotebookCell, NotebookFailure, NotebookRun
 from nbfn.outlines.outline import place_text
 from nbfn.text import count, data_size, duration, shorten
 

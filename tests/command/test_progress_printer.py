@@ -10,9 +10,9 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from nbfn.command.collected import CollectedRecords
 from nbfn.command.execution import _Client
-from nbfn.command.progress import ProgressPrinter
-from nbfn.command.record import NotebookCell, NotebookRun
-from nbfn.notebook.progress import DISPLAY
+from nbfn.command.notebook_run import NotebookCell, NotebookRun
+from nbfn.command.progress_printer import ProgressPrinter
+from nbfn.notebook.progress_display import DISPLAY
 from nbfn.text import duration
 
 
