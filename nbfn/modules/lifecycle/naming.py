@@ -163,10 +163,9 @@ def assigned(code: types.CodeType) -> frozenset[str]:
     """Returns the names of enclosing functions and globals that code assigns."""
     found: set[str] = set()
     for each in with_inner(code):
-        # Each instruction is two bytes, of which the first is the operation (CPython from 3.6 on).
-        if any(
-            operation in each.co_code[::2] for operation in _ASSIGNING
-        ):  # to disassemble is slow
+        # To disassemble is slow. Each instruction is two bytes, of which the first is the operation
+        # (CPython from 3.6 on).
+        if any(operation in each.co_code[::2] for operation in _ASSIGNING):
             named = (i for i in dis.get_instructions(each) if i.opcode in _ASSIGNING)
             found |= {str(i.argval) for i in named}
     return frozenset(found)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import cProfile
 
+from typing import Any
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -89,7 +91,7 @@ def test_what_was_not_computed_is_noted() -> None:
     @nbfn.function
     def doubled(x: Any) -> Any:
         y = x * 2.0
-        return y
+        return y + 0.0
 
     assert same.values(numbers).notes == ("no tensor that it computes has a name",)
     assert not doubled.values(numbers).notes
