@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 
 def suggest(function: Recorded) -> Cover:
-    """Returns the least general signature that covers the newest trace and similar ones."""
-    return replace(cover(_usable(function)), code=_relaxing(function))
+    """Returns the least general signature that covers the newest similar traces."""
+    return replace(_newest_cover(function)[0], code=_relaxing(function))
 
 
 def _relaxing(function: Recorded) -> str | None:
@@ -43,14 +43,11 @@ def _relaxing(function: Recorded) -> str | None:
 
 def relax(function: Recorded) -> Trace:
     """Makes one trace that covers the others, and evicts these."""
-    usable = _usable(function)
-    general = cover(usable)
-    covered = [trace for trace in function.traces if trace.number in general.numbers]
+    general, covered = _newest_cover(function)
     if len(_serving(function)) == 1:
-        usable[0].relaxed_at = usable[0].hits
-        return usable[0]
-    # Traces for other states of one signature: a new one would not serve these states either.
-    if not any(differences(covered[-1].key, each.key) for each in covered[:-1]):
+        covered[0].relaxed_at = covered[0].hits
+        return covered[0]
+    if not _differ(covered):
         raise RelaxError(_nothing(function))
     reason = Cause("relaxed", f"relaxed, in place of {numbered('trace', general.numbers)}")
     concrete, general = _trace(function, general, reason)
@@ -107,9 +104,32 @@ def _serving(function: Recorded) -> list[Trace]:
     return [trace for trace in function.traces if trace.serves_calls]
 
 
-def _usable(function: Recorded) -> list[Trace]:
-    """Returns the traces for the newest values of arguments that are declared by value."""
+def _newest_cover(function: Recorded) -> tuple[Cover, list[Trace]]:
+    """Returns the cover of the newest trace that is similar to an older one, and all it covers.
+
+    If no traces are similar, it is the cover of the newest one.
+    """
     serving = _serving(function)
+    for end in range(len(serving), 1, -1):
+        general, covered = _cover(function, serving[:end])
+        if _differ(covered):
+            return general, covered
+    return _cover(function, serving)
+
+
+def _cover(function: Recorded, serving: Sequence[Trace]) -> tuple[Cover, list[Trace]]:
+    usable = _usable(function, serving)
+    general = cover(usable)
+    return general, [trace for trace in usable if trace.number in general.numbers]
+
+
+def _differ(covered: Sequence[Trace]) -> bool:
+    """Returns whether traces differ in more than their states, which no new trace could serve."""
+    return any(differences(covered[-1].key, each.key) for each in covered[:-1])
+
+
+def _usable(function: Recorded, serving: Sequence[Trace]) -> list[Trace]:
+    """Returns the traces for the newest values of arguments that are declared by value."""
     by_value = function.recorder.by_value
     return [
         each

@@ -788,10 +788,13 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         self.recorder.own_stance = None if name is None else checked(name)
 
     def suggest(self) -> Cover:
-        """Returns the least general signature that covers the newest trace and similar ones.
+        """Returns the least general signature that covers several traces, the newest possible.
+
+        These traces differ in shapes of tensors and values of Python numbers only.
 
         Returns:
-            The signature; its ``str`` is source text.
+            The signature; its ``str`` is source text. That of the newest trace, if no two traces
+            are similar.
 
         Raises:
             RelaxError: If there is no trace yet.

@@ -73,6 +73,27 @@ def test_ragged_tensors_relax() -> None:
     assert len(f.retraces) == 1
 
 
+@pytest.mark.parametrize("declared", [False, True])
+def test_a_newer_trace_that_differs_otherwise_does_not_prevent_it(declared: bool) -> None:
+    any_value = nbfn.TRACE_ON_NEW_VALUE
+    signature = [any_value, nbfn.PYTHON_VALUE] if declared else None
+
+    @nbfn.function(input_signature=signature)
+    def scale(x, training):
+        return 2.0 * x if training else x
+
+    for training in (True, False):
+        for size in (2, 3):
+            scale(tf.ones([size]), training)
+    scale(tf.ones([2, 2]), None)
+    assert scale.suggest().args[1] is False
+    assert [scale.relax().key.leaves["training"].value for _ in range(2)] == [False, True]
+    traces = len(scale.traces)
+    for training in (True, False):
+        assert scale(tf.ones([7]), training).shape == 7
+    assert len(scale.traces) == traces == 3
+
+
 def test_without_a_trace_there_is_nothing_to_relax() -> None:
     f = nbfn.function(lambda x: x)
     with raises(RelaxError):
