@@ -235,7 +235,8 @@ def values(
     """
     args, more = _split_arguments(function, args, kwargs)
     lines = (line,) if isinstance(line, int) else tuple(line)
-    collector = _Collector((*names, *more), lines, values.__code__)
+    asked = (*names, *more)
+    collector = _Collector(asked, lines, values.__code__)
     instrument = Instrument(collector)
     with trial_of(function, args, kwargs) as trial, instrument.attached():
         with _looking_at_returns(collector):
@@ -244,6 +245,8 @@ def values(
     found = [each for each in collector.found.values() if each.executions]
     found.sort(key=lambda each: (str(each.site.file), each.site.line or 0))
     notes = [] if error is None else [f"the call raised {type(error).__name__}: {reason_of(error)}"]
+    unknown = dict.fromkeys(asked).keys() - {each.name for each in found}
+    notes += [f"no tensor of the call has the name `{each}`" for each in sorted(unknown)]
     lost = sum(1 for each in found if not each.arrays)
     if lost:
         notes.append(f"{count(lost, 'value')} beyond {data_size(MAX_BYTES)} not kept")

@@ -51,6 +51,14 @@ def lines(found):
     return {(each.name, each.site.line - FIRST) for each in found.all}
 
 
+def test_a_name_that_the_call_has_not_is_named() -> None:
+    found = step.values(numbers, "hidden", "hiden")
+    assert (list(found), found.notes) == (
+        ["hidden"],
+        ("no tensor of the call has the name `hiden`",),
+    )
+
+
 def test_names_of_the_user_and_their_values() -> None:
     inner(1.0)
     for _ in range(2):
