@@ -152,7 +152,7 @@ def _trace(function: Recorded, general: Cover, reason: Cause) -> tuple[Any, Cove
             failure = failure or error
     advice = [advice_on_sizes(function.python_function, function.traces), buckets(function.traces)]
     raise RelaxError(
-        f"`{function.label}` cannot be traced for {general}, because its code needs what the "
+        f"`{function.label}` cannot be traced for {general!r}, because its code needs what the "
         f"signature leaves open: {_last_line(failure).rstrip('.')}. "
         f"{'. Or: '.join(filter(None, advice))}"
     ) from failure

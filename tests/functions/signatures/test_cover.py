@@ -20,6 +20,28 @@ def test_only_what_differed_becomes_open() -> None:
     )
 
 
+def test_the_text_of_a_suggestion_is_a_signature() -> None:
+    class Settings:
+        factor = 2.0
+
+    def scaled(x, by, settings, flags, *, bias=0.0):
+        return sum(x) * by * settings.factor + bias if flags["on"] else x
+
+    def double(x):
+        return 2.0 * x
+
+    settings = Settings()
+    for function, rest in ((scaled, (3, settings, {"on": True})), (double, ())):
+        f = nbfn.function(function)
+        for size in (2, 3):
+            x = tf.ones([size]) if function is double else [tf.ones([size])]
+            f(x, *rest)
+        signature = eval(str(f.suggest()), {"tf": tf, "nbfn": nbfn})
+        declared = nbfn.function(function, input_signature=signature)
+        x = tf.ones([5]) if function is double else [tf.ones([5])]
+        assert declared(x, *rest).numpy().tolist() == f(x, *rest).numpy().tolist()
+
+
 def test_ranks_are_covered_by_an_unknown_rank() -> None:
     f = nbfn.function(lambda x: tf.reduce_sum(x))
     f(tf.ones([2]))
