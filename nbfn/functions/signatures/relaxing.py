@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import tensorflow as tf
+
 from nbfn.functions.recording.eviction import evict
 from nbfn.functions.recording.recorded import Recorded
 from nbfn.functions.retraces.explain import differences
@@ -50,7 +52,7 @@ def relax(function: Recorded) -> Trace:
     if not _differ(covered):
         raise RelaxError(_nothing(function))
     reason = Cause("relaxed", f"relaxed, in place of {numbered('trace', general.numbers)}")
-    concrete, general = _trace(function, general, reason)
+    concrete, general = _trace(function, general, reason, covered)
     relaxed = function.recorder.traces[id(concrete)]
     general = replace(general, number_paths=_numbers_in(covered, relaxed))
     function.relaxed = general.among(function.relaxed)
@@ -141,13 +143,17 @@ def _usable(function: Recorded, serving: Sequence[Trace]) -> list[Trace]:
     ]
 
 
-def _trace(function: Recorded, general: Cover, reason: Cause) -> tuple[Any, Cover]:
+def _trace(
+    function: Recorded, general: Cover, reason: Cause, covered: Sequence[Trace]
+) -> tuple[Any, Cover]:
     """Traces for a general signature; tries other dtypes for its numbers if that fails."""
     attempts = [general, *general.others()] if general.converted else [general]
     failure: Exception | None = None
     for attempt in attempts:
         try:
-            return function.request(*attempt.arguments, reason), attempt
+            concrete = function.request(*attempt.arguments, reason)
+            _check_results(function, concrete, covered)
+            return concrete, attempt
         except Exception as error:  # user code may raise anything while it is traced
             failure = failure or error
     advice = [advice_on_sizes(function.python_function, function.traces), buckets(function.traces)]
@@ -156,6 +162,18 @@ def _trace(function: Recorded, general: Cover, reason: Cause) -> tuple[Any, Cove
         f"signature leaves open: {_last_line(failure).rstrip('.')}. "
         f"{'. Or: '.join(filter(None, advice))}"
     ) from failure
+
+
+def _check_results(function: Recorded, concrete: Any, covered: Sequence[Trace]) -> None:
+    """Refuses a trace with results of another structure: `[x] * n` is a product for a tensor."""
+    for trace in covered:
+        older = trace.live_concrete()
+        try:
+            if older is not None:
+                tf.nest.assert_same_structure(older.structured_outputs, concrete.structured_outputs)
+        except (TypeError, ValueError):
+            evict(function, function.recorder.traces[id(concrete)])
+            raise ValueError("its results would have another structure") from None
 
 
 def _nothing(function: Recorded) -> str:

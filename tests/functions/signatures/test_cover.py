@@ -122,6 +122,16 @@ def test_without_a_trace_there_is_nothing_to_relax() -> None:
         f.relax()
 
 
+def test_results_keep_their_structure() -> None:
+    f = nbfn.function(lambda x, n: [x] * n)
+    for n in (2, 3):
+        f(tf.ones([2]), n)
+    with raises(RelaxError):
+        f.relax()
+    assert len(f(tf.ones([2]), 4)) == 4
+    assert len(f.traces) == 3
+
+
 def test_a_body_that_needs_static_shapes_keeps_its_traces() -> None:
     f = nbfn.function(lambda x: tf.ones([x.shape[0] * 2]))
     f(tf.ones([2]))
