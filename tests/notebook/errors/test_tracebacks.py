@@ -256,7 +256,7 @@ def test_a_mistyped_attribute_of_a_tensor_is_not_taken_for_one_of_numpy(fails, r
 
 
 def test_an_integer_outside_of_a_function_is_not_the_start_of_a_loop(fails, run) -> None:
-    run("n = 2\n@nbfn.function\ndef f(x):\n    return x * n")
+    run("import nbfn\nn = 2\n@nbfn.function\ndef f(x):\n    return x * n")
     run("n = tf.Variable(n)")
     assert "`n` is int32[]. Use tf.cast on one of them" in fails("f(tf.ones([2]))")
 
