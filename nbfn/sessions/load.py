@@ -336,7 +336,9 @@ def _without_name(leaf: Any) -> Any:
 
 
 def _short(value: Any) -> str:
-    if isinstance(value, (tf.TensorSpec, tf.Tensor, tf.Variable)):
-        sizes = "[...]" if value.shape.rank is None else str(value.shape.as_list())
-        return f"{value.dtype.name}{sizes}"
-    return shorten(repr(value))
+    shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
+    if not isinstance(shape, tf.TensorShape) or not isinstance(dtype, tf.DType):
+        return shorten(repr(value))
+    is_plain = isinstance(value, (tf.TensorSpec, tf.Tensor, tf.Variable))
+    kind = "" if is_plain else f"{getattr(value, 'value_type', type(value)).__name__} "
+    return f"{kind}{dtype.name}{'[...]' if shape.rank is None else shape.as_list()}"
