@@ -9,8 +9,7 @@ import tensorflow as tf
 
 relu = tf.nn.relu
 relu6 = tf.nn.relu6
-leaky_relu = tf.nn.leaky_relu
-elu = tf.nn.elu
+elu = keras.activations.elu
 selu = tf.nn.selu
 celu = keras.activations.celu
 tanh = tf.nn.tanh
@@ -37,6 +36,11 @@ def gelu(x: Any, approximate: bool = True) -> tf.Tensor:
       A tensor like ``x``.
     """
     return tf.nn.gelu(x, approximate=approximate)
+
+
+def leaky_relu(x: Any, negative_slope: float = 0.01) -> tf.Tensor:
+    """Returns ``x``, multiplied by a slope where it is negative; a float tensor like ``x``."""
+    return tf.nn.leaky_relu(x, negative_slope)
 
 
 def silu(x: Any) -> tf.Tensor:

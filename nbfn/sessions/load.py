@@ -336,6 +336,9 @@ def _without_name(leaf: Any) -> Any:
 
 
 def _short(value: Any) -> str:
-    if isinstance(value, (tf.TensorSpec, tf.Tensor, tf.Variable)):
-        return tensor_type(value.dtype.name, value.shape)
-    return shorten(repr(value))
+    shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
+    if not isinstance(shape, tf.TensorShape) or not isinstance(dtype, tf.DType):
+        return shorten(repr(value))
+    is_plain = isinstance(value, (tf.TensorSpec, tf.Tensor, tf.Variable))
+    kind = "" if is_plain else f"{getattr(value, 'value_type', type(value)).__name__} "
+    return f"{kind}{tensor_type(dtype.name, shape)}"

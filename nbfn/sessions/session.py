@@ -320,6 +320,8 @@ class Session:
                 hint = f"; it has {join(roots[:_MAX_NAMES] or ['no variables or functions'])}"
         raise SessionKeyError(f"the session has no `{name}`{hint}")
 
+    __iter__ = None  # otherwise Python would iterate by __getitem__, which takes paths
+
     def __getattr__(self, name: str) -> Any:
         """Raises an error that names the item, if there is one, which users expect here."""
         is_item = not name.startswith("_") and name in dict(self.named())

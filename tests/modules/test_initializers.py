@@ -87,5 +87,13 @@ def test_activations(name: str, value: float) -> None:
     assert float(y[0]) == pytest.approx(value, abs=2e-4)
 
 
+def test_defaults_and_names_of_arguments_are_those_of_flax() -> None:
+    x = tf.constant([-1.0])
+    assert float(nn.leaky_relu(x)[0]) == pytest.approx(-0.01)
+    assert float(nn.leaky_relu(x, negative_slope=0.3)[0]) == pytest.approx(-0.3)
+    assert float(nn.elu(x, 0.5)[0]) == pytest.approx(-0.3161, abs=1e-4)
+    assert float(nn.elu(x, alpha=0.5)[0]) == pytest.approx(-0.3161, abs=1e-4)
+
+
 def test_glu() -> None:
     assert float(nn.glu(tf.constant([1.0, -1.0]))[0]) == pytest.approx(0.2689, abs=1e-4)

@@ -110,6 +110,20 @@ def test_a_call_that_no_graph_serves_is_reported_in_a_line(notebook_model) -> No
     np.testing.assert_allclose(loaded["predict"](X)["y"], expected(X))
 
 
+def test_ragged_and_sparse_arguments_are_told_like_tensors(tmp_path) -> None:
+    @nbfn.function
+    def total(values):
+        return tf.reduce_sum(values, 1)
+
+    total(tf.ragged.constant([[1.0], [2.0, 3.0]]))
+    nbfn.export(tmp_path / "model", total, verify=False)
+    loaded = nbfn.load(tmp_path / "model")
+    with raises(SavedCallError):
+        loaded["total"](tf.ragged.constant([[1.0]]))
+    with raises(SavedCallError):
+        loaded["total"](tf.sparse.from_dense([[1.0]]))
+
+
 def test_it_is_trained_and_exported_again(notebook_model, tmp_path) -> None:
     loaded = nbfn.load(notebook_model)
     predict, weights = loaded["predict"], [loaded["model/hidden/kernel"], loaded["bias"]]

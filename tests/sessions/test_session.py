@@ -364,6 +364,11 @@ def test_a_path_is_a_text(notebook, path: Any) -> None:
             asked(path)
 
 
+def test_it_is_not_iterated_by_numbers(notebook) -> None:
+    with pytest.raises(TypeError, match="not iterable"):
+        list(nbfn.session())
+
+
 def test_an_attribute_that_is_an_item_is_answered_with_the_item(notebook) -> None:
     notebook["model"] = tf.Variable(1.0)
     with raises(AttributeError):

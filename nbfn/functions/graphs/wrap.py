@@ -171,4 +171,15 @@ def _wrap(func: Callable[..., Any], signature: FixedSignature) -> Any:
     def traced(*tensors: Any) -> Any:
         return tf.nest.map_structure(_fetched, once.pop()(*signature.arguments(tensors)))
 
-    return tf.compat.v1.wrap_function(traced, signature.specs)
+    concrete = tf.compat.v1.wrap_function(traced, signature.specs)
+    _initialize_tables(concrete)
+    return concrete
+
+
+def _initialize_tables(concrete: Any) -> None:
+    for each in concrete.graph.get_collection(tf.compat.v1.GraphKeys.TABLE_INITIALIZERS):
+        try:
+            initialize = concrete.prune([], each)
+        except Exception:  # it needs an argument, so only the code can run it
+            continue
+        initialize()

@@ -142,6 +142,8 @@ class Recorder(Record):
         """Opens a call on this thread; it ends when it leaves the open calls."""
         if self.failed is not None and self.current is None:
             self.failed = None
+        around = self.current
+        self.recursive |= around is not None and around.is_tracing
         this_thread.calls.append(call)
         call.started = time.perf_counter()
 
@@ -290,7 +292,6 @@ class Recorder(Record):
             for each in this_thread.calls
             if isinstance(each, Call) and each.recorder is self and each.is_tracing and each.wanted
         ]
-        self.recursive |= bool(within)
         if len(within) < MAX_SELF_CALLS or call.wanted is None:
             return
         key = str(call.wanted.key)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import tensorflow as tf
 
 from nbfn.errors import NbfnError
+from nbfn.functions.signatures.pattern import PYTHON_VALUE, TRACE_ON_NEW_VALUE
 from nbfn.functions.signatures.sizes import varied_sizes
 from nbfn.functions.traces.key import ObjectLeaf, TensorLeaf, map_with_paths, number_fits
 from nbfn.text import with_article
@@ -109,6 +110,10 @@ class Cover:
                 changed[i] = tf.TensorSpec((), dtypes.get(flat[i].dtype, flat[i].dtype))
             args, kwargs = tf.nest.pack_sequence_as((self.args, self.kwargs), changed)
             yield Cover(args, kwargs, self.numbers, self.converted)
+
+    def __str__(self) -> str:
+        """Source text for ``input_signature=``, which has no keyword-only parameters."""
+        return _text(tf.nest.map_structure(_pattern_of, self.args))
 
     def __repr__(self) -> str:
         parts = [_text(item) for item in self.args]
@@ -263,6 +268,12 @@ def _common(left: tf.TypeSpec, right: tf.TypeSpec) -> tf.TypeSpec | None:
         shape = left.shape.most_specific_compatible_shape(right.shape)
         return tf.TensorSpec(shape, left.dtype, left.name)
     return left.most_specific_common_supertype([right])  # type: ignore[no-any-return]
+
+
+def _pattern_of(item: Any) -> Any:
+    if isinstance(item, tf.TypeSpec):
+        return item
+    return TRACE_ON_NEW_VALUE if isinstance(item, ObjectSpec) else PYTHON_VALUE
 
 
 def _text(item: Any) -> str:

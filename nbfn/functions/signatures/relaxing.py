@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import tensorflow as tf
+
 from nbfn.functions.recording.eviction import evict
 from nbfn.functions.recording.recorded import Recorded
 from nbfn.functions.retraces.explain import differences
@@ -28,8 +30,8 @@ if TYPE_CHECKING:
 
 
 def suggest(function: Recorded) -> Cover:
-    """Returns the least general signature that covers the newest trace and similar ones."""
-    return replace(cover(_usable(function)), code=_relaxing(function))
+    """Returns the least general signature that covers the newest similar traces."""
+    return replace(_newest_cover(function)[0], code=_relaxing(function))
 
 
 def _relaxing(function: Recorded) -> str | None:
@@ -43,17 +45,14 @@ def _relaxing(function: Recorded) -> str | None:
 
 def relax(function: Recorded) -> Trace:
     """Makes one trace that covers the others, and evicts these."""
-    usable = _usable(function)
-    general = cover(usable)
-    covered = [trace for trace in function.traces if trace.number in general.numbers]
+    general, covered = _newest_cover(function)
     if len(_serving(function)) == 1:
-        usable[0].relaxed_at = usable[0].hits
-        return usable[0]
-    # Traces for other states of one signature: a new one would not serve these states either.
-    if not any(differences(covered[-1].key, each.key) for each in covered[:-1]):
+        covered[0].relaxed_at = covered[0].hits
+        return covered[0]
+    if not _differ(covered):
         raise RelaxError(_nothing(function))
     reason = Cause("relaxed", f"relaxed, in place of {numbered('trace', general.numbers)}")
-    concrete, general = _trace(function, general, reason)
+    concrete, general = _trace(function, general, reason, covered)
     relaxed = function.recorder.traces[id(concrete)]
     general = replace(general, number_paths=_numbers_in(covered, relaxed))
     function.relaxed = general.among(function.relaxed)
@@ -107,9 +106,32 @@ def _serving(function: Recorded) -> list[Trace]:
     return [trace for trace in function.traces if trace.serves_calls]
 
 
-def _usable(function: Recorded) -> list[Trace]:
-    """Returns the traces for the newest values of arguments that are declared by value."""
+def _newest_cover(function: Recorded) -> tuple[Cover, list[Trace]]:
+    """Returns the cover of the newest trace that is similar to an older one, and all it covers.
+
+    If no traces are similar, it is the cover of the newest one.
+    """
     serving = _serving(function)
+    for end in range(len(serving), 1, -1):
+        general, covered = _cover(function, serving[:end])
+        if _differ(covered):
+            return general, covered
+    return _cover(function, serving)
+
+
+def _cover(function: Recorded, serving: Sequence[Trace]) -> tuple[Cover, list[Trace]]:
+    usable = _usable(function, serving)
+    general = cover(usable)
+    return general, [trace for trace in usable if trace.number in general.numbers]
+
+
+def _differ(covered: Sequence[Trace]) -> bool:
+    """Returns whether traces differ in more than their states, which no new trace could serve."""
+    return any(differences(covered[-1].key, each.key) for each in covered[:-1])
+
+
+def _usable(function: Recorded, serving: Sequence[Trace]) -> list[Trace]:
+    """Returns the traces for the newest values of arguments that are declared by value."""
     by_value = function.recorder.by_value
     return [
         each
@@ -121,21 +143,37 @@ def _usable(function: Recorded) -> list[Trace]:
     ]
 
 
-def _trace(function: Recorded, general: Cover, reason: Cause) -> tuple[Any, Cover]:
+def _trace(
+    function: Recorded, general: Cover, reason: Cause, covered: Sequence[Trace]
+) -> tuple[Any, Cover]:
     """Traces for a general signature; tries other dtypes for its numbers if that fails."""
     attempts = [general, *general.others()] if general.converted else [general]
     failure: Exception | None = None
     for attempt in attempts:
         try:
-            return function.request(*attempt.arguments, reason), attempt
+            concrete = function.request(*attempt.arguments, reason)
+            _check_results(function, concrete, covered)
+            return concrete, attempt
         except Exception as error:  # user code may raise anything while it is traced
             failure = failure or error
     advice = [advice_on_sizes(function.python_function, function.traces), buckets(function.traces)]
     raise RelaxError(
-        f"`{function.label}` cannot be traced for {general}, because its code needs what the "
+        f"`{function.label}` cannot be traced for {general!r}, because its code needs what the "
         f"signature leaves open: {_last_line(failure).rstrip('.')}. "
         f"{'. Or: '.join(filter(None, advice))}"
     ) from failure
+
+
+def _check_results(function: Recorded, concrete: Any, covered: Sequence[Trace]) -> None:
+    """Refuses a trace with results of another structure: `[x] * n` is a product for a tensor."""
+    for trace in covered:
+        older = trace.live_concrete()
+        try:
+            if older is not None:
+                tf.nest.assert_same_structure(older.structured_outputs, concrete.structured_outputs)
+        except (TypeError, ValueError):
+            evict(function, function.recorder.traces[id(concrete)])
+            raise ValueError("its results would have another structure") from None
 
 
 def _nothing(function: Recorded) -> str:

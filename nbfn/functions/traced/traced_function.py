@@ -493,9 +493,10 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         if self._pattern is not None:
             return self._pattern.match(self, args, kwargs)
         signature = self.input_signature
+        # A concrete function has no defaults: it needs all arguments (TensorFlow 2.21).
+        args, kwargs = _tensorflow.canonical(self, args, kwargs)
         if signature is None:
             return args, args, kwargs
-        args, kwargs = _tensorflow.canonical(self, args, kwargs)
         values = [_fit(spec, value) for spec, value in zip(signature, args, strict=False)]
         return (), values, kwargs
 
@@ -659,14 +660,14 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         Raises:
             TypeError: If the arguments do not fit the function.
         """
-        if self.input_signature is None:
-            args, _, kwargs = self.prepared(args, kwargs)
         try:
             inspect.signature(self.python_function).bind(*args, **kwargs)
         except TypeError as error:
             raise SignatureError(f"`{self.label}`: {error}") from None
         except ValueError:  # a C function may have no signature
             pass
+        if self.input_signature is None:
+            args, _, kwargs = self.prepared(args, kwargs)
         try:
             return explanation(self, args, kwargs)
         except TypeError as error:
@@ -790,10 +791,13 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         self.recorder.own_stance = None if name is None else checked(name)
 
     def suggest(self) -> Cover:
-        """Returns the least general signature that covers the newest trace and similar ones.
+        """Returns the least general signature that covers several traces, the newest possible.
+
+        These traces differ in shapes of tensors and values of Python numbers only.
 
         Returns:
-            The signature; its ``str`` is source text.
+            The signature; its ``str`` is source text. That of the newest trace, if no two traces
+            are similar.
 
         Raises:
             RelaxError: If there is no trace yet.

@@ -159,7 +159,9 @@ class WatchedFunction(RecordView):
 
         With ``metadata=True``, also how long each took; see `TracedFunction.run`.
         """
-        concrete = self.get_concrete_function(*args, **kwargs)
+        function = self._alive()
+        concrete = function.get_concrete_function(*args, **kwargs)
+        args, kwargs = _tensorflow.canonical(function, args, kwargs)
         watched = run(concrete, args, kwargs, timed=metadata)
         self.recorder.placement = watched.placement
         return watched

@@ -129,7 +129,8 @@ class WatchedObject(GroupView):
         if model is None or not self.is_late:
             return self._only("numerics")(*args, **kwargs)  # type: ignore[no-any-return]
         is_step = len(args) > 1
-        step = function((lambda *data: model.train_step(data)) if is_step else lambda x: model(x))
+        call = (lambda *data: model.train_step(data)) if is_step else lambda x: model(x)
+        step = function(call, autograph=False)  # as Keras does it
         unregister(step)
         label = f"{self.label}.train_step" if is_step else self.label
         return replace(numerics(step, args, kwargs), function=label)

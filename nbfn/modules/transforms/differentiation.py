@@ -76,8 +76,8 @@ def value_and_grad(
       has_aux: whether ``fn`` returns ``(value, aux)``.
 
     Returns:
-      ``(value, gradients)``, or ``((value, aux), gradients)``. The gradient itself for one primal,
-      a tuple for several.
+      ``(value, gradients)``, or ``((value, aux), gradients)``; ``gradients`` is a tuple with one
+      for each primal.
 
     Raises:
       TransformError: the value is not a scalar, there is no primal, or a module was hidden in a
@@ -101,8 +101,7 @@ def value_and_grad(
             "it, for instance with tf.reduce_sum."
         )
     _, *found = backward(tf.ones_like(value))
-    gradients = found[0] if len(found) == 1 else tuple(found)
-    return ((value, aux) if has_aux else value), gradients
+    return ((value, aux) if has_aux else value), tuple(found)
 
 
 def grad(fn: Callable[..., Any], module: Any, *primals: Any, has_aux: bool = False) -> Any:
@@ -115,7 +114,7 @@ def grad(fn: Callable[..., Any], module: Any, *primals: Any, has_aux: bool = Fal
       has_aux: likewise.
 
     Returns:
-      The gradients; with ``has_aux`` a pair ``(gradients, aux)``.
+      A tuple with a gradient for each primal; with ``has_aux`` a pair ``(gradients, aux)``.
 
     Implements: Flax Linen, ``nn.grad``.
     """

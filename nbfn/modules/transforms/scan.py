@@ -129,6 +129,7 @@ class _Loop(SlicedCalls):
                 f"nn.scan: each step must return (carry, output), found {output!r}. Return "
                 "(carry, None) if there is no output."
             )
+        _check_carry(flat_tensors(carry), flat_tensors(output[0]))
         return output[0], output[1], inner
 
     def created(self, carry: Any) -> Any:
@@ -159,7 +160,6 @@ class _Loop(SlicedCalls):
             for t in columns
         ]
         state = flat_tensors(first_carry), list(carried.values())
-        _check_carry(flat_tensors(carry), state[0])
 
         def body(turn: Any, flat: Any, state_now: Any, arrays: Any) -> Any:
             i = self.size - 1 - turn if self.reverse else turn

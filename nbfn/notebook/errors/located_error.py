@@ -76,12 +76,15 @@ class LocatedError:
         return value
 
     def integer_start(self, name: str) -> tuple[int, int] | None:
-        """Returns the integer that code above the failing line assigns to a name, and the line."""
+        """Returns the integer that code above the failing line assigns to a name, and the line.
+
+        Code of another function, or outside of the function that fails, is not searched.
+        """
         tree = None if self.line is None else tree_of(self.line.file)
         if tree is None or self.line is None:
             return None
         found = None
-        for node in ast.walk(tree):
+        for node in ast.walk(function_around(tree, self.line.number) or tree):
             if (
                 isinstance(node, ast.Assign)
                 and isinstance(node.value, ast.Constant)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from nbfn.code import package_of
@@ -274,6 +275,8 @@ def _attribute(failure: LocatedError) -> str | None:
             f"{failure.place}a tensor has no value while the function is traced; do it in a cell "
             "below"
         )
+    if not hasattr(np.ndarray, name[1]):
+        return None
     return (
         f"{failure.place}NumPy arrays have `.{name[1]}`, tensors have not, and an array that is "
         "passed as an argument is a tensor here. Use TensorFlow's function"

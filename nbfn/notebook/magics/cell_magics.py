@@ -109,7 +109,7 @@ class CellMagics(RequiresTensorFlowMagics):
         from nbfn.notebook.cells.cell_options import CellOptions
         from nbfn.notebook.cells.parse import is_definitions, parse_cell
 
-        arguments = parsed_line(self.tf_function, line)
+        arguments = parsed_line(self.tf_function, line, "%%")
         name = arguments.name
         if name is not None and not _may_name_a_function(name):
             raise UsageError(f"`{name}` is not an identifier, or it names a builtin")
@@ -283,7 +283,7 @@ class CellMagics(RequiresTensorFlowMagics):
         from nbfn.functions import stance
         from nbfn.notebook.magics.plain_cell import run_plain_cell
 
-        parsed_line(self.tf_eager, line)
+        parsed_line(self.tf_eager, line, "%%")
         with stance("eager"):
             return run_plain_cell(self.shell, cell)
 

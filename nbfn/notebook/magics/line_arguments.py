@@ -23,8 +23,13 @@ def show(outline: Any) -> None:
     display(outline_bundle(outline), raw=True)
 
 
-def parsed_line(magic: Any, line: str) -> Any:
+def parsed_line(magic: Any, line: str, sign: str = "%") -> Any:
     """Parses the arguments on a magic's line.
+
+    Args:
+        magic: The magic.
+        line: The line.
+        sign: What the user writes before the magic's name.
 
     Raises:
         UsageError: If they are invalid; suggests a similar option if there is one.
@@ -39,7 +44,7 @@ def parsed_line(magic: Any, line: str) -> Any:
             hint = did_you_mean(word, options, "--{}")
             if hint and word not in options:
                 raise UsageError(f"there is no {dashes}{word}{hint}") from None
-        raise UsageError(f"{error}; %{magic.__name__}? shows what it takes") from None
+        raise UsageError(f"{error}; {sign}{magic.__name__}? shows what it takes") from None
 
 
 def _words(line: str) -> list[str]:

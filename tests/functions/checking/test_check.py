@@ -307,6 +307,25 @@ def test_signatures_and_local_state() -> None:
     assert run(local, tf.constant(1.0)).ok
 
 
+@pytest.mark.parametrize("make", [nbfn.function, lambda f: nbfn.watch(tf.function(f))])
+@pytest.mark.parametrize(
+    ("args", "kwargs"),
+    [((True,), {}), ((), {"scale": 3.0}), ((True,), {"scale": 3.0, "bias": 1.0})],
+)
+def test_some_arguments_have_defaults_and_others_are_given(make, args, kwargs) -> None:
+    def scaled(x, training=False, mask=None, *, scale=2.0, **others):
+        y = x * scale if training else x
+        return y + sum(others.values())
+
+    function, x, expected = make(scaled), tf.ones([2]), scaled(1.0, *args, **kwargs)
+    assert function.check(x, *args, **kwargs)
+    assert function.run(x, *args, **kwargs).value.numpy().tolist() == [expected] * 2
+    assert not function.values(x, *args, **kwargs).notes
+    assert not function.numerics(x, *args, **kwargs).notes
+    with nbfn.stance("check_numerics"):
+        assert function(x, *args, **kwargs)[0] == expected
+
+
 def test_it_is_seen_nowhere(monkeypatch) -> None:
     from nbfn.functions.recording.registry import live_functions
     from nbfn.functions.watching import watch

@@ -228,6 +228,23 @@ def test_an_operation_that_is_returned_runs_and_gives_none() -> None:
     assert losses["loss"].dtype == tf.float32
 
 
+@pytest.mark.parametrize(
+    "make", [tf.lookup.StaticHashTable, tf.compat.v1.lookup.StaticHashTable], ids=["v2", "v1"]
+)
+def test_tables_have_their_values(make) -> None:
+    def look_up(keys, values):
+        fixed = make(tf.lookup.KeyValueTensorInitializer(["a", "b"], [1.0, 2.0]), -1.0)
+        given = make(tf.lookup.KeyValueTensorInitializer(["a", "b"], values), -1.0)
+        with tf.control_dependencies([tf.compat.v1.tables_initializer()]):
+            return fixed.lookup(keys), given.lookup(keys)
+
+    f = nbfn.wrap_function(look_up, [(tf.string, [None]), (tf.float32, [2])])
+    gc.collect()
+    for _ in range(2):
+        fixed, given = f(["b", "c"], [3.0, 4.0])
+        assert (fixed.numpy().tolist(), given.numpy().tolist()) == ([2.0, -1.0], [4.0, -1.0])
+
+
 def test_it_does_not_keep_the_python_function_alive() -> None:
     def body(x):
         return x + 1.0

@@ -218,6 +218,7 @@ def test_a_watched_function_and_a_watched_model() -> None:
     weights = [each.numpy() for each in model.variables]
     found = nbfn.watch(model).numerics(planted.rows, planted.rows[:, :1] * 1e30)
     assert "mse" in found.findings[0].origin.where
+    assert "watched_object" not in str(found)
     for before, variable in zip(weights, model.variables, strict=True):
         np.testing.assert_array_equal(before, variable.numpy())
     assert nbfn.watch(model).numerics(planted.rows).ok

@@ -56,6 +56,13 @@ def test_the_remedy_of_a_recursion_that_a_number_ends_is_a_loop() -> None:
     assert "relax" not in str(power.explain(tf.constant(1), 20))
 
     @nbfn.function
+    def fibonacci(n: int) -> Any:
+        return tf.constant(n) if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
+
+    assert [int(fibonacci(n)) for n in range(8)] == [0, 1, 1, 2, 3, 5, 8, 13]  # one trace a call
+    assert "relax" not in str(fibonacci.retraces[-1].remedy)
+
+    @nbfn.function
     def looped(x: Any, n: Any) -> Any:
         while n > 0:
             x, n = 2 * x, n - 1

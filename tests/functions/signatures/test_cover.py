@@ -20,6 +20,28 @@ def test_only_what_differed_becomes_open() -> None:
     )
 
 
+def test_the_text_of_a_suggestion_is_a_signature() -> None:
+    class Settings:
+        factor = 2.0
+
+    def scaled(x, by, settings, flags, *, bias=0.0):
+        return sum(x) * by * settings.factor + bias if flags["on"] else x
+
+    def double(x):
+        return 2.0 * x
+
+    settings = Settings()
+    for function, rest in ((scaled, (3, settings, {"on": True})), (double, ())):
+        f = nbfn.function(function)
+        for size in (2, 3):
+            x = tf.ones([size]) if function is double else [tf.ones([size])]
+            f(x, *rest)
+        signature = eval(str(f.suggest()), {"tf": tf, "nbfn": nbfn})
+        declared = nbfn.function(function, input_signature=signature)
+        x = tf.ones([5]) if function is double else [tf.ones([5])]
+        assert declared(x, *rest).numpy().tolist() == f(x, *rest).numpy().tolist()
+
+
 def test_ranks_are_covered_by_an_unknown_rank() -> None:
     f = nbfn.function(lambda x: tf.reduce_sum(x))
     f(tf.ones([2]))
@@ -73,10 +95,41 @@ def test_ragged_tensors_relax() -> None:
     assert len(f.retraces) == 1
 
 
+@pytest.mark.parametrize("declared", [False, True])
+def test_a_newer_trace_that_differs_otherwise_does_not_prevent_it(declared: bool) -> None:
+    any_value = nbfn.TRACE_ON_NEW_VALUE
+    signature = [any_value, nbfn.PYTHON_VALUE] if declared else None
+
+    @nbfn.function(input_signature=signature)
+    def scale(x, training):
+        return 2.0 * x if training else x
+
+    for training in (True, False):
+        for size in (2, 3):
+            scale(tf.ones([size]), training)
+    scale(tf.ones([2, 2]), None)
+    assert scale.suggest().args[1] is False
+    assert [scale.relax().key.leaves["training"].value for _ in range(2)] == [False, True]
+    traces = len(scale.traces)
+    for training in (True, False):
+        assert scale(tf.ones([7]), training).shape == 7
+    assert len(scale.traces) == traces == 3
+
+
 def test_without_a_trace_there_is_nothing_to_relax() -> None:
     f = nbfn.function(lambda x: x)
     with raises(RelaxError):
         f.relax()
+
+
+def test_results_keep_their_structure() -> None:
+    f = nbfn.function(lambda x, n: [x] * n)
+    for n in (2, 3):
+        f(tf.ones([2]), n)
+    with raises(RelaxError):
+        f.relax()
+    assert len(f(tf.ones([2]), 4)) == 4
+    assert len(f.traces) == 3
 
 
 def test_a_body_that_needs_static_shapes_keeps_its_traces() -> None:

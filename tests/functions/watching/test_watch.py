@@ -234,7 +234,7 @@ def test_what_a_traced_function_answers_it_answers_too() -> None:
     watched = nbfn.watch(f)
     assert float(watched(tf.constant(1.0))) == 2.0
     f(tf.ones([3]))
-    assert str(watched.suggest()) == "(tf.TensorSpec(None, tf.float32))"
+    assert str(watched.suggest()) == "(tf.TensorSpec(None, tf.float32),)"
     assert watched.check(tf.constant(1.0)).variables == 1
     assert watched.run(tf.constant(1.0)).placement.devices
     general = watched.graph_function(tf.TensorSpec([None], tf.float32))

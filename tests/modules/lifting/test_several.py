@@ -165,7 +165,7 @@ def test_grad_of_several_modules_and_what_they_write(has_aux: bool) -> None:
         return nn.value_and_grad(loss, modules, x, has_aux=has_aux)
 
     get = FORMS["a list"][0]
-    (value, of_x), updated = Root(derived, get).apply(VARIABLES, X, mutable=["stats"])
+    (value, (of_x,)), updated = Root(derived, get).apply(VARIABLES, X, mutable=["stats"])
     whole = tf.reduce_sum(output(PARAMS, X) ** 2)
     near(value, (whole, 2.0 * whole) if has_aux else whole)
     near(of_x, expected()[1])

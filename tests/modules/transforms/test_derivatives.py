@@ -69,9 +69,9 @@ def test_vjp(variables: Any, mode: str) -> None:
 @MODES
 def test_grad_and_value_and_grad(variables: Any, mode: str) -> None:
     def how(poly, x):
-        alone = nn.grad(lambda m, x: m(x), poly, x)
+        (alone,) = nn.grad(lambda m, x: m(x), poly, x)
         value, (first, second) = nn.value_and_grad(lambda m, x, y: m(x) * y, poly, x, 2.0)
-        (both, aux), third = nn.value_and_grad(lambda m, x: (m(x), x), poly, x, has_aux=True)
+        (both, aux), (third,) = nn.value_and_grad(lambda m, x: (m(x), x), poly, x, has_aux=True)
         return alone, value, first, second, both, aux, third
 
     (alone, value, first, second, both, aux, third), calls = run(how, variables, mode)
@@ -98,7 +98,7 @@ def test_jvp(variables: Any, mode: str) -> None:
 
 def test_an_outer_tape_sees_through(variables: Any) -> None:
     """Gradients of a gradient, with respect to the parameter of a bound module."""
-    bound = Outer(lambda poly, x: nn.grad(lambda m, x: m(x), poly, x)).bind(variables)
+    bound = Outer(lambda poly, x: nn.grad(lambda m, x: m(x), poly, x)[0]).bind(variables)
     with tf.GradientTape() as tape:
         loss = tf.reduce_sum(bound(X))
     (by_w,) = tape.gradient(loss, bound.trainable_variables)

@@ -193,6 +193,18 @@ class Single(nn.Module):
         return carry
 
 
+class Widening(nn.Module):
+    @nn.compact
+    def __call__(self, carry):
+        return nn.Dense(5)(carry), None
+
+
+def test_init_refuses_a_carry_that_changes() -> None:
+    layers = nn.scan(Widening, {"params": 0}, split_rngs={"params": True}, length=3)
+    with raises(nn.TransformError):
+        layers().init(nn.key(0), tf.ones([2, 3]))
+
+
 @pytest.mark.parametrize("module", [Wide, Single])
 def test_misuse(module: Any) -> None:
     with raises(nn.TransformError):

@@ -93,7 +93,10 @@ def test_the_check_of_each_segment(ready, shell) -> None:
     ("line", "message"),
     [
         ("--max-traces 0", "--max-traces is 0, expected at least 1"),
-        ("--nothing", "unrecognized arguments: --nothing"),
+        (
+            "--nothing",
+            "unrecognized arguments: --nothing; %%tf_function? shows what it takes",
+        ),
         ("print", "`print` is not an identifier, or it names a builtin"),
         ("1", "`1` is not an identifier, or it names a builtin"),
         ("--on-limit stop", "argument --on-limit: invalid choice"),

@@ -250,6 +250,17 @@ def test_common_errors_of_plain_cells_say_what_to_do(fails, cell: str, note: str
     assert note in fails(cell)
 
 
+def test_a_mistyped_attribute_of_a_tensor_is_not_taken_for_one_of_numpy(fails, run) -> None:
+    run("%%tf_function\ndef f(x):\n    return x.shpe")
+    assert "NumPy" not in fails("f(x)")
+
+
+def test_an_integer_outside_of_a_function_is_not_the_start_of_a_loop(fails, run) -> None:
+    run("import nbfn\nn = 2\n@nbfn.function\ndef f(x):\n    return x * n")
+    run("n = tf.Variable(n)")
+    assert "`n` is int32[]. Use tf.cast on one of them" in fails("f(tf.ones([2]))")
+
+
 def test_a_variable_that_is_created_on_each_call(fails) -> None:
     text = fails("%%tf_function --whole\nz = tf.Variable(1.0)")
     assert "--whole: line 2 makes a Variable" in text

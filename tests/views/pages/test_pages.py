@@ -197,7 +197,7 @@ def test_captures_are_a_tuple_with_a_page(step: Any) -> None:
 
 def test_a_suggestion_can_be_put_to_use(step: Any) -> None:
     page = page_of(step.suggest()).record()
-    assert page.title == "`(tf.TensorSpec((None, 2), tf.float32), 2)`"
+    assert page.title == "`(tf.TensorSpec((None, 2), tf.float32), nbfn.PYTHON_VALUE)`"
     assert page.lines[0] == "covers traces 1 and 2"
     assert page.lines[1].code == "step.relax()"
     namespace = {"step": step}
