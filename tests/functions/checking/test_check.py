@@ -320,7 +320,7 @@ def test_some_arguments_have_defaults_and_others_are_given(make, args, kwargs) -
     function, x, expected = make(scaled), tf.ones([2]), scaled(1.0, *args, **kwargs)
     assert function.check(x, *args, **kwargs)
     assert function.run(x, *args, **kwargs).value.numpy().tolist() == [expected] * 2
-    assert not function.values(x, *args, **kwargs).notes
+    assert not any("raised" in note for note in function.values(x, *args, **kwargs).notes)
     assert not function.numerics(x, *args, **kwargs).notes
     with nbfn.stance("check_numerics"):
         assert function(x, *args, **kwargs)[0] == expected
