@@ -74,6 +74,7 @@ ORDER = {
         ),
         *(
             "records",
+            "sent_variables",
             "feed",
             "environment",
             "session",

@@ -22,7 +22,7 @@ from nbfn.site import warn
 from nbfn.state.bytecode.graph_time import NOTHING
 from nbfn.state.bytecode.reads import Named
 from nbfn.state.guarded import GuardedState
-from nbfn.state.state import Fingerprints, Source, State, changes
+from nbfn.state.state import Fingerprints, Source, State
 from nbfn.state.values.fingerprints import fingerprint
 from nbfn.state.values.introspection import Fetch, fetch_of, reference_to
 from nbfn.state.values.unwrapping import fingerprint_of_functions, unwrapped
@@ -297,31 +297,37 @@ class Guards:
         """
         with self._lock:
             now = self.fingerprints(objects)
-            read = [s for each in called_each_time for s in state_of([("", each)]).fingerprints]
-            names = {(source.kind, source.name) for source in read}
-            free = {source for source in now if (source.kind, source.name) in names}
             # What is no longer read, because the code has cached a value that depends on it, is
             # read again when the cache is cleared.
-            different = changes(made_in.fingerprints, made_in.without_exempt(now))
-            changed = {source for source, _ in different if source in now}
-            if changed and _other_user_code_runs():
-                states = [self._own, *([self._guards_of(objects).state] if objects else ())]
-                by_others = {
-                    each for each, pair in different if _is_changed_by_others(each, pair, states)
-                }
+            changed = {source: pair for source, pair in made_in.changes(now) if source in now}
+            by_others = self._changed_by_others(changed, objects)
+            if by_others:
                 # They keep the old values, so the next call is in another state. Which values the
                 # trace has read is not known, so it serves in neither.
-                changed -= by_others
                 now = {**now, **{each: made_in.fingerprints[each] for each in by_others}}
-                if by_others:
-                    self.forget(made_in)
-            made_in.exempt_sources(free)
-            made_in.note_changes(changed - free, now)
+                self.forget(made_in)
+            read_again = self._read_by(called_each_time, now)
+            made_in.exempt_sources(read_again)
+            made_in.note_changes(changed.keys() - by_others - read_again, now)
             graph_time = self._graph_time.and_of(at_graph_time)
             if graph_time != self._graph_time:
                 self._graph_time, self._own = graph_time, _NOTHING
                 self._replace(now, self.fingerprints(objects))
             self._current = None  # the current state may depend on what is exempt
+
+    @staticmethod
+    def _read_by(functions: Iterable[Callable[[], Any]], now: Fingerprints) -> set[Source]:
+        """Returns the sources that functions read themselves."""
+        read = [s for each in functions for s in state_of([("", each)]).fingerprints]
+        names = {(source.kind, source.name) for source in read}
+        return {source for source in now if (source.kind, source.name) in names}
+
+    def _changed_by_others(self, changed: dict[Source, Any], objects: Objects) -> set[Source]:
+        """Returns the changed sources that another thread has changed."""
+        if not changed or not _other_user_code_runs():
+            return set()
+        states = [self._own, *([self._guards_of(objects).state] if objects else ())]
+        return {each for each, pair in changed.items() if _is_changed_by_others(each, pair, states)}
 
     def depend_on(self, settings: frozenset[str], made_in: GuardedState) -> None:
         """Adds the hidden settings that a new trace depends on: names in `SETTINGS`."""

@@ -26,7 +26,8 @@ from nbfn.outlines.cell import outline_of
 from nbfn.outlines.function import watched_outline
 from nbfn.outlines.session import SECTIONS, VARIABLES, SessionState
 from nbfn.package import __version__
-from nbfn.sessions.sent_rows import HolderCounts, SentRows, totals_of
+from nbfn.sessions.sent_rows import SentRows, totals_of
+from nbfn.sessions.sent_variables import SentVariables
 from nbfn.sessions.timeline.run_records import run_record
 from nbfn.sessions.timeline.runs import TimelineRun, merged, runs
 
@@ -154,11 +155,8 @@ class Feed:
         self._changed_at_send: dict[str, int] = {}
         self._sent_rows: dict[str, SentRows] = {}
         self._functions_of_cells: dict[str, list[str]] = {}
-        self._holders = HolderCounts()
-        self._named: dict[str, int | None] = {}
-        self._rows_by_current_name: dict[str, protocol.VariableRecord] = {}
+        self._variables = SentVariables(self._sent.variables, self._sent_rows)
         self._names: Mapping[str, str] = {}
-        self._obsolete: frozenset[str] = frozenset()
         self._runs: dict[str, TimelineRun] = {}
         self._runs_changed = 0
         self._watchers: dict[Subscriber, _Watcher] = {}
@@ -298,7 +296,7 @@ class Feed:
         rows = state_of(parts_of(shown), most, names)
         if isinstance(shown, TracedCell):
             rows.cells[shown.id] = cell_record(shown, names)
-        rows.variables.update(self._with_current_names(rows.variables))
+        rows.variables.update(self._variables.with_current_names(rows.variables))
         return rows
 
     def _page(self, target: str, observed: _ById) -> protocol.Page | None:
@@ -318,7 +316,7 @@ class Feed:
         now = (
             self._changes(shown),
             self.environment.names.get(target),
-            id(self._rows_by_current_name),
+            id(self._variables.renamed),
         )
         try:
             return self._drawn(target, now, lambda: self.outline_of(shown))
@@ -433,16 +431,10 @@ class Feed:
             self._update_names()
         for function in functions:
             if self._changed_at_send.get(function.id) != function.recorder.changed:
-                self._changed_at_send[function.id] = function.recorder.changed
                 self._put_function(function, put, removed)
         for cell in cells:
-            if (
-                self._changed_at_send.get(cell.id) != cell.changed
-                and (row := self._row_of(cell)) is not None
-            ):
-                self._changed_at_send[cell.id] = cell.changed
-                put.cells[cell.id] = row
-                self._functions_of_cells[cell.id] = row.functions
+            if self._changed_at_send.get(cell.id) != cell.changed:
+                self._put_cell(cell, put)
         if self._is_whole:
             self._put_runs(put, removed)
         if self._has_names:
@@ -450,7 +442,9 @@ class Feed:
             models = {name: row for name, (row, _) in self.environment.models.items()}
             self._put_table("models", models, put, removed)
             self._put_table("objects", self.environment.objects, put, removed)
-            self._put_named(put)
+            self._variables.put_named(
+                self.environment.named, self.environment.variables, put.variables
+            )
         work = {
             id: row
             for id, row in self.environment.work.items()
@@ -458,14 +452,10 @@ class Feed:
         }
         self._put_table("work", work, put, removed)
         alive = {each.id for each in functions} | {each.id for each in cells}
-        for id in [id for id in self._changed_at_send if id not in alive]:
-            del self._changed_at_send[id]
-            self._forget(id, removed)
-        removed_ids = self._holders.take_dropped()
-        self._put_obsolete(put)
-        removed.variables.extend((removed_ids | self._obsolete) & self._sent.variables.keys())
+        self._forget_all_but(alive, removed)
+        self._variables.drop(self.environment.obsolete, put.variables, removed.variables)
         self._limit(put, removed)
-        variables, nbytes = self._holders.without(self._obsolete)
+        variables, nbytes = self._variables.totals()
         totals = totals_of(
             (rows.row for rows in self._sent_rows.values() if rows.row is not None),
             [self._functions_of_cells.get(cell.id, ()) for cell in cells],
@@ -505,59 +495,6 @@ class Feed:
         getattr(put, name).update(_changed_rows(rows, sent))
         getattr(removed, name).extend(id for id in sent if id not in rows)
 
-    def _put_obsolete(self, put: protocol.Rows) -> None:
-        """Removes rows of obsolete captures; restores those of captures that are current again."""
-        before, self._obsolete = (
-            self._obsolete,
-            frozenset(id for id in self.environment.obsolete if id in self._holders),
-        )
-        for id in self._obsolete & put.variables.keys():
-            del put.variables[id]
-        current = {id for id in before - self._obsolete if id in self._holders}
-        if current:
-            put.variables.update(self._with_current_names(self._rows_of(current)))
-
-    def _put_named(self, put: protocol.Rows) -> None:
-        """Adds the variables that the notebook's names lead to, under these names."""
-        now = self.environment.named
-        if now is not self._named:
-            before, self._named = self._named, now
-            self._holders.add((id, nbytes) for id, nbytes in now.items() if id not in before)
-            self._holders.drop(id for id in before if id not in now)
-            sent_ids = self._sent.variables.keys() | put.variables.keys()
-            shown, self._rows_by_current_name = (
-                self._rows_by_current_name,
-                self._namesakes(sent_ids),
-            )
-            unnamed = (shown.keys() - self._rows_by_current_name.keys()) & sent_ids
-            rows = self._rows_by_current_name | (self._rows_of(unnamed) if unnamed else {})
-            put.variables.update(_changed_rows(rows, self._sent.variables | put.variables))
-
-    def _namesakes(self, sent_ids: Collection[str]) -> dict[str, protocol.VariableRecord]:
-        """Returns rows of the named variables, and of sent captures that share a name with one.
-
-        A loaded model's variables keep the names of the notebook that saved it.
-        """
-        named = self.environment.variables
-        taken = {row.name for row in named.values()}
-        found = dict(named)
-        for sent in self._sent_rows.values():
-            captures = chain.from_iterable(sent.traces.values())
-            ids = {each.id for each in captures if each.name in taken and each.id in sent_ids}
-            same = ids - found.keys() - self._named.keys()
-            if sent.row is not None and same:
-                for id, row in self._rows_of(same).items():
-                    name = f"{sent.row.name}.captures/{row.name}"
-                    found[id] = row.model_copy(update={"name": name})
-        return found
-
-    def _rows_of(self, ids: Collection[str]) -> dict[str, protocol.VariableRecord]:
-        """Returns the rows of some captures, named as when they were traced."""
-        from nbfn.sessions.records import variable_rows
-
-        traces = (each.traces for each in self._sent_rows.values())
-        return variable_rows(chain.from_iterable(t.values() for t in traces), ids)
-
     def _update_names(self) -> None:
         """Makes the next flush build the rows again whose display name has changed."""
         before, self._names = self._names, self.environment.names
@@ -566,12 +503,6 @@ class Feed:
         for id in self._sent.functions.keys() | self._sent.cells.keys():
             if before.get(id) != self._names.get(id):
                 self._changed_at_send[id] = _NEVER
-
-    def _with_current_names(
-        self, rows: dict[str, protocol.VariableRecord]
-    ) -> dict[str, protocol.VariableRecord]:
-        """Replaces rows of captures that have a current name in the notebook."""
-        return {id: self._rows_by_current_name.get(id, row) for id, row in rows.items()}
 
     def _put_runs(self, put: protocol.Rows, removed: protocol.Removed) -> None:
         """Adds the runs of cells that are new or were merged."""
@@ -584,17 +515,20 @@ class Feed:
         removed.runs.extend(self._runs.keys() - now.keys())
         self._runs = now
 
-    def _row_of(self, cell: TracedCell) -> protocol.TracedCellRecord | None:
-        """Returns the row of a cell; None if it cannot be built now."""
+    def _put_cell(self, cell: TracedCell, put: protocol.Rows) -> None:
+        """Adds the row of a cell; none if it cannot be built now."""
         from nbfn.sessions.records import cell_record
 
         try:
-            return cell_record(cell, self._names)
+            row = cell_record(cell, self._names)
         except RuntimeError:  # it runs on its own thread; retried when it ends
-            return None
+            return
         except Exception as error:
             report_failure(f"could not show what has changed of `{cell.label}`", error)
-            return None
+            return
+        self._changed_at_send[cell.id] = cell.changed
+        put.cells[cell.id] = row
+        self._functions_of_cells[cell.id] = row.functions
 
     def _put_function(
         self, function: Observed, put: protocol.Rows, removed: protocol.Removed
@@ -602,6 +536,7 @@ class Feed:
         """Adds the changed rows of a function; none if they cannot be built now."""
         from nbfn.sessions.records import add_rows
 
+        self._changed_at_send[function.id] = function.recorder.changed
         old = self._sent_rows.get(function.id, SentRows())
         rows = protocol.Rows()
         try:
@@ -614,7 +549,7 @@ class Feed:
         for name, before, new in (
             ("traces", old.traces, rows.traces),
             ("retraces", old.retraces, rows.retraces),
-            ("variables", self._holders, self._with_current_names(rows.variables)),
+            ("variables", self._variables, self._variables.with_current_names(rows.variables)),
         ):
             sent = getattr(self._sent, name)
             changed = _changed_rows(new, sent)
@@ -623,27 +558,26 @@ class Feed:
             getattr(put, name).update(added)
         self._replace(old, now, removed)
 
-    def _forget(self, id: str, removed: protocol.Removed) -> None:
-        """Removes a function or cell that no longer exists."""
-        for name in ("functions", "cells"):
-            if id in getattr(self._sent, name):
-                getattr(removed, name).append(id)
-        self._functions_of_cells.pop(id, None)
-        old = self._sent_rows.pop(id, None)
-        if old is not None:
-            self._replace(old, type(old)(), removed)
+    def _forget_all_but(self, alive: Collection[str], removed: protocol.Removed) -> None:
+        """Removes the functions and cells that no longer exist."""
+        for id in [id for id in self._changed_at_send if id not in alive]:
+            del self._changed_at_send[id]
+            self._functions_of_cells.pop(id, None)
+            for name in ("functions", "cells"):
+                if id in getattr(self._sent, name):
+                    getattr(removed, name).append(id)
+            old = self._sent_rows.pop(id, None)
+            if old is not None:
+                self._replace(old, SentRows(), removed)
 
     def _replace(self, old: SentRows, now: SentRows, removed: protocol.Removed) -> None:
         """Removes the rows that a function no longer has, and counts its captures."""
-        removed_ids = old.traces.keys() - now.traces.keys()
-        removed.traces.extend(id for id in removed_ids if id in self._sent.traces)
+        fewer_traces = old.traces.keys() - now.traces.keys()
+        removed.traces.extend(id for id in fewer_traces if id in self._sent.traces)
         if now.retraces is not old.retraces:
             fewer = old.retraces - now.retraces
             removed.retraces.extend(id for id in fewer if id in self._sent.retraces)
-        for id in removed_ids:
-            self._holders.drop(capture.id for capture in old.traces[id])
-        for id in now.traces.keys() - old.traces.keys():
-            self._holders.add((capture.id, capture.nbytes) for capture in now.traces[id])
+        self._variables.replace_captures(old, now)
 
     def _limit(self, put: protocol.Rows, removed: protocol.Removed) -> None:
         """Removes the oldest rows of tables that exceed their limit."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -33,63 +32,6 @@ class SentRows:
     retraces: set[str] = field(default_factory=set)
     captured: frozenset[str] = frozenset()
     row: protocol.FunctionRecord | None = None
-
-
-VARIABLE = "variable-"
-"""Prefix of the ids of variables among the ids of captures."""
-
-
-class HolderCounts:
-    """Counts the holders of each capture: traces, and the notebook's names.
-
-    Attributes:
-        variables: Number of held variables.
-        nbytes: Their size in bytes.
-    """
-
-    def __init__(self) -> None:
-        self.variables = 0
-        self.nbytes = 0
-        self._counts: Counter[str] = Counter()
-        self._sizes: dict[str, int] = {}
-        self._fewer: set[str] = set()
-
-    def __contains__(self, id: object) -> bool:
-        return id in self._counts
-
-    def without(self, ids: Iterable[str]) -> tuple[int, int]:
-        """Returns the number and size in bytes of the variables, except those with `ids`."""
-        left = [self._sizes.get(id, 0) for id in ids if id.startswith(VARIABLE)]
-        return self.variables - len(left), self.nbytes - sum(left)
-
-    def add(self, sizes: Iterable[tuple[str, int | None]]) -> None:
-        """Adds a holder of these ids, given with sizes in bytes."""
-        for id, nbytes in sizes:
-            self._counts[id] += 1
-            if id not in self._sizes:
-                self._sizes[id] = nbytes or 0
-                self._count(id, 1)
-
-    def drop(self, ids: Iterable[str]) -> None:
-        """Removes a holder of these ids."""
-        for id in ids:
-            self._counts[id] -= 1
-            self._fewer.add(id)
-
-    def take_dropped(self) -> set[str]:
-        """Removes and returns the ids that have lost their last holder since the last call."""
-        dropped = {id for id in self._fewer if self._counts[id] <= 0}
-        self._fewer.clear()
-        for id in dropped:
-            del self._counts[id]
-            self._count(id, -1)
-            del self._sizes[id]
-        return dropped
-
-    def _count(self, id: str, by: int) -> None:
-        if id.startswith(VARIABLE):
-            self.variables += by
-            self.nbytes += by * self._sizes[id]
 
 
 def totals_of(

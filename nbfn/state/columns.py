@@ -14,17 +14,16 @@ import operator
 import weakref
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple
 
 from nbfn.state.values.fingerprints import ABSENT, is_a
 from nbfn.state.values.introspection import (
     Fetch,
+    attribute_names,
     closed_over,
     dictionary,
-    has_no_other,
-    has_same_code,
-    hides_no_builtin,
     member,
     slots_of,
 )
@@ -47,36 +46,104 @@ class IdentityCheck(NamedTuple):
     value: Any
     is_weak: bool = False
 
-    @property
     def holds(self) -> bool:
-        """Whether it is the same object."""
+        """Returns whether it is the same object."""
         return self.fetch() is self.value
 
 
-def in_columns(checks: Iterable[IdentityCheck]) -> tuple[list[Check], list[IdentityCheck]]:
-    """Returns the columns of those checks that can be in one, and the other checks."""
-    columns: dict[Any, list[IdentityCheck]] = defaultdict(list)
+# A bound method of a class with slots is called as fast as a partial (CPython 3.11).
+@dataclass(slots=True)
+class CodeCheck:
+    """A check that a function has the same code and defaults, and no further attributes.
+
+    Attributes:
+        function: Fetches the function.
+        code: Its code.
+        defaults: Its defaults; `ABSENT` if they may be others.
+        absent: The attributes that it does not have.
+    """
+
+    function: Fetch
+    code: Any
+    defaults: Any
+    absent: frozenset[str]
+
+    def holds(self) -> bool:
+        """Returns whether the function is alive and has not changed."""
+        value = self.function()
+        return (
+            value is not None
+            and value.__code__ is self.code
+            and (self.defaults is ABSENT or value.__defaults__ is self.defaults)
+            and value.__dict__.keys().isdisjoint(self.absent)
+        )
+
+
+@dataclass(slots=True)
+class NamesCheck:
+    """A check that an object has none of some attributes, or no others if `is_all`.
+
+    Attributes:
+        holder: Fetches the object.
+        names: The names of attributes.
+        cls: Fetches its class, which it must still have; None for a class.
+        is_all: Whether these are the attributes that it must have.
+    """
+
+    holder: Fetch
+    names: frozenset[str]
+    cls: Fetch | None = None
+    is_all: bool = False
+
+    def holds(self) -> bool:
+        """Returns whether the object is alive and has no other attributes."""
+        value = self.holder()
+        if value is None or (self.cls is not None and type(value) is not self.cls()):
+            return False
+        found = attribute_names(value)
+        return found == self.names if self.is_all else found.isdisjoint(self.names)
+
+
+@dataclass(slots=True)
+class BuiltinsCheck:
+    """A check that a module defines none of these builtins' names."""
+
+    namespace: dict[str, Any]
+    names: frozenset[str]
+
+    def holds(self) -> bool:
+        """Returns whether it defines none of them."""
+        return self.namespace.keys().isdisjoint(self.names)
+
+
+AnyCheck = IdentityCheck | CodeCheck | NamesCheck | BuiltinsCheck
+
+
+def in_columns(checks: Iterable[AnyCheck]) -> tuple[list[Check], list[IdentityCheck]]:
+    """Returns the columns and the checks that are in none; those of identity apart."""
+    columns: dict[Any, list[Any]] = defaultdict(list)
     for check in checks:
         columns[_column_of(check)].append(check)
     left = columns.pop(None, [])
     for column in (_of_closures, _of_functions, _of_names):
         if 0 < len(columns.get(column, ())) < _FEW:
             left += columns.pop(column)
-    return [check for column, inside in columns.items() for check in column(inside)], left
+    found = [check for column, inside in columns.items() for check in column(inside)]
+    found += [each.holds for each in left if not isinstance(each, IdentityCheck)]
+    return found, [each for each in left if isinstance(each, IdentityCheck)]
 
 
-def _column_of(check: IdentityCheck) -> Callable[[list[IdentityCheck]], Iterator[Check]] | None:
+def _column_of(check: AnyCheck) -> Callable[[list[Any]], Iterator[Check]] | None:
     """Returns what makes the column for a check; None if it can be in none."""
-    kind: Any = getattr(check.fetch, "func", None)
-    arguments: Any = getattr(check.fetch, "args", ())
-    if kind is hides_no_builtin:
-        return _of_builtins
-    if kind is closed_over and check.value is not ABSENT:
+    match check:
+        case CodeCheck():
+            return _of_functions
+        case NamesCheck():
+            return _of_names if _Holder.of(check.holder) else None
+        case BuiltinsCheck():
+            return _of_builtins
+    if getattr(check.fetch, "func", None) is closed_over and check.value is not ABSENT:
         return _of_closures
-    if kind is has_same_code:
-        return _of_functions
-    if kind is has_no_other:
-        return _of_names if _Holder.of(arguments[0]) else None
     place = _place(check.fetch)
     # Not so for a slot, a descriptor such as a property, or what a wrapper of TensorFlow wraps.
     is_there = place is not None and place[0].dictionary.get(place[1], place) is check.value
@@ -110,15 +177,15 @@ def _of_closures(checks: list[IdentityCheck]) -> Iterator[Check]:
     yield column(values, checks)
 
 
-def _of_functions(checks: list[IdentityCheck]) -> Iterator[Check]:
+def _of_functions(checks: list[CodeCheck]) -> Iterator[Check]:
     """Yields the column of functions: of their code, their defaults and new attributes."""
     # Last come those whose defaults are compared by content.
-    ordered = sorted((check.fetch.args for check in checks), key=lambda each: each[2] is ABSENT)
-    references, codes, defaults, _ = map(list, zip(*ordered, strict=True))
-    compared = [each for each in defaults if each is not ABSENT]
+    ordered = sorted(checks, key=lambda each: each.defaults is ABSENT)
+    references, codes = [each.function for each in ordered], [each.code for each in ordered]
+    compared = [each.defaults for each in ordered if each.defaults is not ABSENT]
     count, ids = len(compared), tuple(map(id, compared))
     bare = [reference for reference in references if not vars(reference())]
-    others = [(each[0], each[3]) for each in ordered if vars(each[0]())]
+    others = [(each.function, each.absent) for each in ordered if vars(each.function())]
 
     def is_as_before() -> bool:
         functions = list(map(_call, references))
@@ -132,20 +199,20 @@ def _of_functions(checks: list[IdentityCheck]) -> Iterator[Check]:
     yield functools.partial(_or_each, is_as_before, checks)
 
 
-def _of_names(checks: list[IdentityCheck]) -> Iterator[Check]:
+def _of_names(checks: list[NamesCheck]) -> Iterator[Check]:
     """Yields the columns of classes and objects that get no other attributes."""
     for is_all in (True, False):
-        inside = [each for each in checks if each.fetch.keywords["is_all"] is is_all]
-        found = [(holder, each) for each in inside if (holder := _Holder.of(each.fetch.args[0]))]
+        inside = [each for each in checks if each.is_all is is_all]
+        found = [(holder, each) for each in inside if (holder := _Holder.of(each.holder))]
         found.sort(key=lambda each: each[0].kind)
         if found:
             yield functools.partial(_or_each, _names_check(*zip(*found, strict=True)), inside)
 
 
-def _names_check(holders: Sequence[_Holder], checks: Sequence[IdentityCheck]) -> Check:
-    dictionaries, is_all = _dictionaries_of(holders), checks[0].fetch.keywords["is_all"]
-    objects = [each.fetch.args[0] for each in checks if each.fetch.args[2] is not None]
-    names, absent = list(map(tuple, dictionaries())), [each.fetch.args[1] for each in checks]
+def _names_check(holders: Sequence[_Holder], checks: Sequence[NamesCheck]) -> Check:
+    dictionaries, is_all = _dictionaries_of(holders), checks[0].is_all
+    objects = [each.holder for each in checks if each.cls is not None]
+    names, absent = list(map(tuple, dictionaries())), [each.names for each in checks]
 
     def classes() -> Iterable[Any]:
         return map(type, map(_call, objects))
@@ -162,15 +229,14 @@ def _names_check(holders: Sequence[_Holder], checks: Sequence[IdentityCheck]) ->
     return is_as_before
 
 
-def _of_builtins(checks: list[IdentityCheck]) -> Iterator[Check]:
+def _of_builtins(checks: list[BuiltinsCheck]) -> Iterator[Check]:
     """Yields a check for each module whose code reads builtins."""
-    found: dict[int, tuple[dict[str, Any], frozenset[str]]] = {}
+    by_module: dict[int, list[BuiltinsCheck]] = defaultdict(list)
     for check in checks:
-        namespace, names = check.fetch.args
-        before = found.get(id(namespace), (namespace, frozenset()))[1]
-        found[id(namespace)] = (namespace, before | names)
-    for each in found.values():
-        yield functools.partial(hides_no_builtin, *each)
+        by_module[id(check.namespace)].append(check)
+    for inside in by_module.values():
+        names = frozenset[str]().union(*(each.names for each in inside))
+        yield BuiltinsCheck(inside[0].namespace, names).holds
 
 
 # How a column compares --------------------------------------------------------------------
@@ -209,14 +275,14 @@ def _are_same(
         return False
 
 
-def _or_each(is_same: Check, checks: list[IdentityCheck]) -> bool:
+def _or_each(is_same: Check, checks: Sequence[CodeCheck | NamesCheck]) -> bool:
     """Returns whether a column holds; if it does not, whether each check holds by itself."""
     try:
         if is_same():
             return True
     except _CHANGED:
         pass
-    return all(check.holds for check in checks)
+    return all(check.holds() for check in checks)
 
 
 class _Kind(IntEnum):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from nbfn.state.bytecode.dynamic_attributes import ANY
 from nbfn.state.bytecode.reads import Named
-from nbfn.state.columns import Check, IdentityCheck, in_columns
+from nbfn.state.columns import AnyCheck, Check, IdentityCheck, in_columns
 from nbfn.state.values.fingerprints import ABSENT, Fingerprint, content_of
 from nbfn.state.values.introspection import Fetch
 from nbfn.state.values.settings import SettingsCheck, settings_hold
@@ -50,6 +50,7 @@ class State:
         attributes: All attributes that the walked code names.
         stored: All names and attributes that it assigns.
         checks: Checks of all that is in a container or in a dictionary of attributes.
+        ungrouped: Checks of code and of names, until `group_checks`.
         same: Fetches what must be the same immutable object, with that object.
         weak: The same for objects that are held weakly.
         content: Fetches what must have the same content, with that content.
@@ -65,6 +66,7 @@ class State:
     attributes: frozenset[Named] = frozenset()
     stored: frozenset[str] = frozenset()
     checks: list[Check] = field(default_factory=list)
+    ungrouped: list[AnyCheck] = field(default_factory=list)
     same: list[tuple[Fetch, Any]] = field(default_factory=list)
     weak: list[tuple[Fetch, Fetch]] = field(default_factory=list)
     content: list[tuple[Fetch, Any]] = field(default_factory=list)
@@ -79,8 +81,9 @@ class State:
         self.references = [reference for _, reference in self.weak]
         same = [IdentityCheck(fetch, value) for fetch, value in self.same]
         weak = [IdentityCheck(fetch, reference(), is_weak=True) for fetch, reference in self.weak]
-        checks, left = in_columns([*same, *weak])
+        checks, left = in_columns([*self.ungrouped, *same, *weak])
         self.checks += checks
+        self.ungrouped = []
         self.same = [(each.fetch, each.value) for each in left if not each.is_weak]
         self.weak = [(each.fetch, weakref.ref(each.value)) for each in left if each.is_weak]
 

@@ -39,6 +39,7 @@ from nbfn.state.bytecode.dynamic_attributes import ANY
 from nbfn.state.bytecode.graph_time import NOTHING, GraphTime
 from nbfn.state.bytecode.read_parts import Part
 from nbfn.state.bytecode.reads import Named, reads
+from nbfn.state.columns import BuiltinsCheck, CodeCheck, NamesCheck
 from nbfn.state.container_checks import container_check
 from nbfn.state.state import OF_CLASS, Source, State
 from nbfn.state.values.classes import fingerprint_of_class
@@ -57,9 +58,6 @@ from nbfn.state.values.fingerprints import (
 from nbfn.state.values.introspection import (
     Fetch,
     closed_over,
-    has_no_other,
-    has_same_code,
-    hides_no_builtin,
     member,
     own_attributes,
     part_fetched,
@@ -352,8 +350,7 @@ class Walk:
                 self._check(fetch, value, content_of(value))
                 self.follow(name, f"{route}.{part}", value, fetch)
         absent = frozenset((*self._wanted, "__wrapped__")) - vars(function).keys()
-        probe = functools.partial(has_same_code, reference, code, defaults, absent)
-        self.state.same.append((probe, True))
+        self.state.ungrouped.append(CodeCheck(reference, code, defaults, absent))
 
     def _visit_names(self, function: FunctionType, route: str) -> None:
         """Visits the globals, modules and closure variables that a user function reads."""
@@ -381,8 +378,7 @@ class Walk:
                 self.state.fingerprints[source] = UNDEFINED
                 self.state.same.append((fetch, ABSENT))
         if hidden:
-            probe = functools.partial(hides_no_builtin, namespace, frozenset(hidden))
-            self.state.same.append((probe, True))
+            self.state.ungrouped.append(BuiltinsCheck(namespace, frozenset(hidden)))
         for name in sorted(read.modules):
             if name.startswith("."):
                 name = _absolute_name(name, namespace.get("__package__"))
@@ -626,8 +622,7 @@ class Walk:
         is_all |= ANY in self.state.attributes
         names = frozenset(own) if is_all else frozenset(wanted).difference(own)
         if is_all or names or cls is not None:
-            probe = functools.partial(has_no_other, holder, names, cls, is_all=is_all)
-            self.state.same.append((probe, True))
+            self.state.ungrouped.append(NamesCheck(holder, names, cls, is_all))
 
 
 def _parts_of_module(value: tf.Module, own: Mapping[str, Any]) -> list[str]:

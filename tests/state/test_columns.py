@@ -12,14 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nbfn.state.columns import IdentityCheck, _or_each, in_columns
-from nbfn.state.values.introspection import (
-    closed_over,
-    has_no_other,
-    has_same_code,
-    hides_no_builtin,
-    member,
+from nbfn.state.columns import (
+    AnyCheck,
+    BuiltinsCheck,
+    CodeCheck,
+    IdentityCheck,
+    NamesCheck,
+    _or_each,
+    in_columns,
 )
+from nbfn.state.values.introspection import closed_over, member
 from nbfn.state.walk import state_of
 
 SOURCE = """
@@ -52,10 +54,10 @@ def space() -> Any:
     return SimpleNamespace(names=names, **names)
 
 
-def checks_in(space: Any) -> list[IdentityCheck]:
+def checks_in(space: Any) -> list[AnyCheck]:
     """Returns checks of all kinds that columns have."""
     names = space.names
-    found = [
+    found: list[AnyCheck] = [
         IdentityCheck(functools.partial(names.get, name, None), names[name], is_weak=is_weak)
         for name, is_weak in (("number", False), ("thing", True), ("double", True))
     ]
@@ -70,8 +72,7 @@ def checks_in(space: Any) -> list[IdentityCheck]:
         found.append(IdentityCheck(fetch, fetch(), is_weak=is_weak))
     for function in (space.double, space.decorated, space.closed):
         arguments = (function.__code__, function.__defaults__, frozenset({"rate"}))
-        probe = functools.partial(has_same_code, weakref.ref(function), *arguments)
-        found.append(IdentityCheck(probe, True))
+        found.append(CodeCheck(weakref.ref(function), *arguments))
     for owner, cls, is_all in (
         *((space.thing, space.Thing, False), (space.other, space.Thing, True)),
         *((space.full, space.Thing, True), (space.empty, space.Thing, True)),
@@ -80,11 +81,8 @@ def checks_in(space: Any) -> list[IdentityCheck]:
         own = frozenset(vars(owner))
         absent = own if is_all else frozenset({"rate", "depth"}) - own
         kind = cls and weakref.ref(cls)
-        probe = functools.partial(has_no_other, weakref.ref(owner), absent, kind, is_all=is_all)
-        found.append(IdentityCheck(probe, True))
-    for builtins in ({"len"}, {"sum", "len"}):
-        probe = functools.partial(hides_no_builtin, names, frozenset(builtins))
-        found.append(IdentityCheck(probe, True))
+        found.append(NamesCheck(weakref.ref(owner), absent, kind, is_all))
+    found += [BuiltinsCheck(names, frozenset(each)) for each in ({"len"}, {"sum", "len"})]
     return 2 * found  # no column is for a few checks
 
 
@@ -134,7 +132,7 @@ def test_a_column_holds_as_its_checks_do(space: Any, change: str) -> None:
     assert len(columns) == 6
     assert all(column() for column in columns)
     CHANGES[change](space)
-    assert all(column() for column in columns) == all(check.holds for check in checks)
+    assert all(column() for column in columns) == all(check.holds() for check in checks)
 
 
 def test_a_value_that_died() -> None:

@@ -60,6 +60,12 @@ class Call:
     interruption: Interruption = field(default_factory=Interruption)
     _keyed: tuple[list[Any], Key] | None = None
 
+    @property
+    def device(self) -> str:
+        """The explicit device around it, if a trace is made for it; empty if none."""
+        context = self.wanted.context if self.wanted is not None else None
+        return context.device if context is not None else ""
+
     def key_of(self, function_type: Any) -> Key:
         """Returns the key of a function type; the newest one is cached."""
         # A trace has another function type than its look-up, mostly with the same trace types. They

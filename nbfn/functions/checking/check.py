@@ -14,7 +14,7 @@ from typing import Any
 
 from nbfn.errors import NbfnError
 from nbfn.functions.checking.trial import Outcome, Trial
-from nbfn.functions.effects.finder import Effect, Finder
+from nbfn.functions.effects.finder import TRACED_FUNCTION, Effect, Finder
 from nbfn.functions.recording.recorded import Recorded
 from nbfn.site import Site
 from nbfn.state.helpers import with_helpers
@@ -128,7 +128,7 @@ class _Source:
 
     def __init__(self, function: Recorded) -> None:
         functions = with_helpers(function.python_function)
-        finder = Finder(strict=False)
+        finder = Finder(TRACED_FUNCTION)
         self.effects = [each for function in functions for each in finder.effects_in(function)]
         self.files = {each.__code__.co_filename for each in functions}
         self._site = function.site

@@ -85,6 +85,35 @@ _PYTHON_OF_A_CELL: dict[type, Reason] = {
 
 
 @dataclass(frozen=True)
+class Question:
+    """What a walk asks about code.
+
+    Attributes:
+        is_exact: Whether a graph must do exactly what Python does. Then what is not known counts,
+            and so does what a graph does in another way. If not, the user wants a graph: only what
+            is certain counts, and nothing that tf.functions do on purpose.
+        is_cell: Whether the code is a cell's own. The notebook gets the values that it computes,
+            and a graph can return only tensors.
+    """
+
+    is_exact: bool
+    is_cell: bool
+
+    @property
+    def of_callees(self) -> Question:
+        """The question about the functions that the code calls."""
+        return replace(self, is_cell=False)
+
+
+SEGMENT = Question(is_exact=True, is_cell=True)
+"""May this statement of a cell run in a segment?"""
+WHOLE_CELL = Question(is_exact=False, is_cell=True)
+"""May this cell be one graph, as its user demands?"""
+TRACED_FUNCTION = Question(is_exact=False, is_cell=False)
+"""What does this function do only while it is traced?"""
+
+
+@dataclass(frozen=True)
 class Effect:
     """A place in the code that only Python can execute.
 
@@ -115,27 +144,22 @@ class Effect:
 class Finder:
     """The state of one search, across all functions that it walks.
 
-    ``strict`` is for code that may run in a segment: what is not known counts as Python's. Remarks,
-    ``check`` and ``--whole`` are not strict: they report only what is certain.
-    `StatementWalk.is_own` adds, for the cell's own statements, what a graph could not return.
-
     Attributes:
+        question: What is asked about the code where the search begins.
         reads: Names of the namespace that the called functions read; complete when the walk has
             ended.
         seen: The user functions that were walked. It keeps the objects alive whose ids are in its
             keys.
-        strict: Whether ``try`` in a function, and what is not known, count too.
         skipped: Functions that run at graph time, such as those passed to ``tf.py_function``.
     """
 
     def __init__(
         self,
+        question: Question,
         namespace: Mapping[str, Any] | None = None,
-        *,
-        strict: bool = True,
         skipped: Iterable[Any] = (),
     ) -> None:
-        self.strict = strict
+        self.question = question
         self.skipped = [plain_function(each) for each in skipped]
         # AutoGraph replaces nested functions by new ones of the same name.
         self.skipped_names = {
@@ -146,6 +170,10 @@ class Finder:
         self.reads: set[str] = set()
         self.seen: dict[Any, Any] = {}
         self._namespace = namespace
+
+    def walk(self, scope: CodeScope, tapes: Iterable[str] = ()) -> StatementWalk:
+        """Returns a walk of the code where the search begins."""
+        return StatementWalk(scope, self, self.question, tapes)
 
     def effects_in(
         self, function: types.FunctionType, arguments: Mapping[str, AbstractValue] | None = None
@@ -181,7 +209,8 @@ class Finder:
         if function.__globals__ is self._namespace:
             self.reads |= names_in_code(code)
         own = dict.fromkeys(parameters(node.args), UNKNOWN) | dict(arguments)
-        walk = StatementWalk(CodeScope(names_of_function(function), own), self, is_own=False)
+        scope = CodeScope(names_of_function(function), own)
+        walk = StatementWalk(scope, self, self.question.of_callees)
         for each in walk.block([node.body] if isinstance(node, ast.Lambda) else node.body):
             if each.function:
                 yield each
@@ -194,19 +223,19 @@ class StatementWalk:
 
     Attributes:
         scope: The values of its names.
-        is_own: Whether this is the cell's own code, for which stricter rules hold.
         tapes: Names of tapes whose gradients may be taken in a graph.
     """
 
     def __init__(
-        self, scope: CodeScope, finder: Finder, *, is_own: bool, tapes: Iterable[str] = ()
+        self, scope: CodeScope, finder: Finder, question: Question, tapes: Iterable[str] = ()
     ) -> None:
         self.scope = scope
-        self.is_own = is_own
         self.tapes = frozenset(tapes)
+        self._question = question
+        self._is_exact, self._is_cell = question.is_exact, question.is_cell
         self._finder = finder
         self._shared: set[str] = set()
-        self._is_repeated = False
+        self._is_by_tensor = False
 
     def block(self, body: Sequence[ast.AST]) -> Iterator[Effect]:
         """Yields the effects in statements or expressions."""
@@ -216,7 +245,7 @@ class StatementWalk:
     def visit(self, node: ast.AST) -> Iterator[Effect]:
         """Yields the effects in a statement or expression; updates the scope."""
         reason = _PYTHON.get(type(node))
-        if reason is None and self.is_own:
+        if reason is None and self._is_cell:
             reason = _PYTHON_OF_A_CELL.get(type(node))
         if reason is not None:
             yield self._effect_of(reason, node)
@@ -224,7 +253,7 @@ class StatementWalk:
             case _ if isinstance(node, _CLOSED):
                 return
             case ast.Assign() | ast.AnnAssign() | ast.NamedExpr():
-                if self.is_own and isinstance(node, ast.AnnAssign):  # a function evaluates none
+                if self._is_cell and isinstance(node, ast.AnnAssign):  # a function evaluates none
                     yield from self.visit(node.annotation)
                 if node.value is not None:
                     yield from self.visit(node.value)
@@ -247,7 +276,7 @@ class StatementWalk:
                 yield from self._loop_body(node.iter, lambda: self.block(body))
             case ast.While():
                 yield from self._loop_body(node.test, lambda: self._children(node))
-            case ast.If() if not self._finder.strict:
+            case ast.If() if not self._is_exact:
                 created = _created_if_missing(node.test)
                 for each in self._children(node):
                     if created is None or each.target != created:
@@ -258,7 +287,7 @@ class StatementWalk:
                 if name is not None:
                     yield from self._assign(ast.copy_location(ast.Name(name), node), UNKNOWN)
             case ast.If():
-                yield from self._maybe_repeated(node.test, lambda: self._children(node))
+                yield from self._maybe_by_tensor(node.test, lambda: self._children(node))
             case ast.With():
                 for item in node.items:
                     yield from self._enter(node, item)
@@ -267,7 +296,7 @@ class StatementWalk:
                 yield from self.visit(node.test)
             case ast.Expr(ast.Call(ast.Attribute(_, name) as method)) if name in _OF_ARRAYS:
                 yield from self.visit(node.value)
-                if self._finder.strict:  # an eager TensorArray changes itself
+                if self._is_exact:  # an eager TensorArray changes itself
                     yield self._effect("write", method, f"calls {short_source(method)}()")
             case ast.FunctionDef() if node.name in self._finder.skipped_names:
                 pass
@@ -286,33 +315,33 @@ class StatementWalk:
             case ast.Call():
                 yield from self._call(node)
             case _:
-                if isinstance(node, ast.Try) and node.handlers and self._finder.strict:
+                if isinstance(node, ast.Try) and node.handlers and self._is_exact:
                     yield self._effect("unknown", node, "catches errors")
                 yield from self._children(node)
 
-    def _maybe_repeated(
+    def _maybe_by_tensor(
         self, condition: ast.expr, walk: Callable[[], Iterator[Effect]]
     ) -> Iterator[Effect]:
         """Yields the effects of a loop or branch, which AutoGraph traces once if it is by a tensor.
 
         What it changes of a new container would then happen once, or in each branch.
         """
-        before = self._is_repeated
-        self._is_repeated |= self._finder.strict and self.scope.value(condition) is TENSOR
+        before = self._is_by_tensor
+        self._is_by_tensor |= self._is_exact and self.scope.value(condition) is TENSOR
         try:
             yield from walk()
         finally:
-            self._is_repeated = before
+            self._is_by_tensor = before
 
     def _loop_body(
         self, condition: ast.expr, turn: Callable[[], Iterator[Effect]]
     ) -> Iterator[Effect]:
         """Yields the effects of a loop's body; walks it again if the first walk changes a name."""
         before = dict(self.scope.own)
-        yield from self._maybe_repeated(condition, turn)
+        yield from self._maybe_by_tensor(condition, turn)
         now = self.scope.own
-        if self._finder.strict and any(now[name] is not before[name] for name in before):
-            yield from self._maybe_repeated(condition, turn)
+        if self._is_exact and any(now[name] is not before[name] for name in before):
+            yield from self._maybe_by_tensor(condition, turn)
 
     def _number_effects(self, value: ast.expr) -> Iterator[Effect]:
         """Yields an effect for a Python number that AutoGraph would make a tensor.
@@ -320,14 +349,14 @@ class StatementWalk:
         Of 32 bits, it would overflow, or lose digits, where Python's does not.
         """
         parts = value.elts if isinstance(value, ast.Tuple) else [value]
-        if self._is_repeated and any(map(self.scope.is_number, parts)):
+        if self._is_by_tensor and any(map(self.scope.is_number, parts)):
             yield self._effect("value", value, "computes a Python number by a tensor")
 
     def _children(self, node: ast.AST) -> Iterator[Effect]:
         """Yields the effects in the children of a node, and of applying the node to them."""
         for child in ast.iter_child_nodes(node):
             yield from self.visit(child)
-        if self._finder.strict and self._tests_tensor_kind(node):
+        if self._is_exact and self._tests_tensor_kind(node):
             yield self._effect("value", node, "tests the kind of a tensor")
         if isinstance(node, ast.Attribute):
             yield from self._property(node)
@@ -343,7 +372,7 @@ class StatementWalk:
             for child in node.values if isinstance(node, ast.BoolOp) else [node.test]:
                 for owner in self.scope.value(child).objects:
                     yield from self._special(node, owner)
-        if self.is_own and isinstance(node, ast.BinOp) and self._formats(node):
+        if self._is_cell and isinstance(node, ast.BinOp) and self._formats(node):
             yield self._effect("value", node, "formats a string")
 
     def _tests_tensor_kind(self, node: ast.AST) -> bool:
@@ -363,7 +392,7 @@ class StatementWalk:
     def _inside(self, own: Mapping[str, AbstractValue]) -> StatementWalk:
         """Builds the walk of a nested function, lambda or comprehension."""
         scope = CodeScope(self.scope.name, dict(own))
-        return StatementWalk(scope, self._finder, is_own=self.is_own, tapes=self.tapes)
+        return StatementWalk(scope, self._finder, self._question, self.tapes)
 
     def _effect(self, kind: str, node: ast.AST, text: str, advice: str = "") -> Effect:
         return self._effect_of(Reason(kind, text, advice), node)
@@ -402,18 +431,18 @@ class StatementWalk:
                 yield from self.visit(target.value)
                 if isinstance(target, ast.Subscript):
                     yield from self.visit(target.slice)
-                owner, strict = self.scope.value(target.value), self._finder.strict
+                owner = self.scope.value(target.value)
                 # The result of a NumPy function may be a view of an existing array.
-                is_made_here = owner is FRESH or (owner is TENSOR and not strict)
-                if not self.is_own and isinstance(target, ast.Attribute):
+                is_made_here = owner is FRESH or (owner is TENSOR and not self._is_exact)
+                if not self._is_cell and isinstance(target, ast.Attribute):
                     is_made_here |= any(
                         rules.assigns_variable(o, target.attr) for o in owner.objects
                     )
-                    if value is TENSOR and not strict:
+                    if value is TENSOR and not self._is_exact:
                         is_made_here |= any(
                             rules.is_stored_by_property(o, target.attr) for o in owner.objects
                         )
-                if self.is_own or not is_made_here or (owner is FRESH and self._is_repeated):
+                if self._is_cell or not is_made_here or (owner is FRESH and self._is_by_tensor):
                     what = f"stores into `{ast.unparse(target.value)}`"
                     yield self._effect("write", target, what, _STORES)
 
@@ -422,9 +451,9 @@ class StatementWalk:
             yield from self._assign(node.target, TENSOR)
             return
         value = self.scope.value(node.target)
-        shared = value is UNKNOWN and self._finder.strict
+        shared = value is UNKNOWN and self._is_exact
         mutable = any(isinstance(each, _MUTABLE) for each in value.objects)
-        if mutable or shared or (value is FRESH and self.is_own):
+        if mutable or shared or (value is FRESH and self._is_cell):
             yield self._effect("write", node, f"changes `{node.target.id}` in place")
         yield from self._operators(node, value)
         is_number = value.is_constant and self.scope.value(node.value).is_constant
@@ -450,7 +479,7 @@ class StatementWalk:
         if function.is_one_of(*allowed):
             if isinstance(item.optional_vars, ast.Name):
                 self.scope.assign(item.optional_vars.id, FRESH)
-        elif self._finder.strict:
+        elif self._is_exact:
             yield self._effect("unknown", node, "enters a context")
 
     # Expressions --------------------------------------------------------------------------
@@ -479,7 +508,7 @@ class StatementWalk:
                 getter, args = getattr(type(found), "__get__", None), [value_of(found), *args]
             if isinstance(getter, types.FunctionType) and is_user_module(getter.__module__):
                 yield from self._function(node, getter, args)
-            elif isinstance(owner, _ARRAYS) and self.is_own:
+            elif isinstance(owner, _ARRAYS) and self._is_cell:
                 yield self._effect("number", node, "uses a NumPy array")
             elif "__getattr__" in vars(cls) and is_user_module(cls.__module__):
                 yield self._effect("unknown", node, f"looks up attributes of a {cls.__name__}")
@@ -487,7 +516,7 @@ class StatementWalk:
     def _operators(self, node: ast.AST, value: AbstractValue) -> Iterator[Effect]:
         """Yields the effects of operators that user classes define."""
         for owner in value.objects:
-            if self.is_own and isinstance(owner, _ARRAYS):
+            if self._is_cell and isinstance(owner, _ARRAYS):
                 yield self._effect("value", node, "computes with a NumPy array")
             else:
                 yield from self._special(node, owner)
@@ -512,20 +541,20 @@ class StatementWalk:
         elif not isinstance(node.func, ast.Name):
             yield from self.visit(node.func)
         called = self.scope.value(node.func)
-        if not self._finder.strict and any(map(rules.calls_at_graph_time, called.objects)):
+        if not self._is_exact and any(map(rules.calls_at_graph_time, called.objects)):
             return
         yield from self._arguments(node)
         args, keywords = self._given(node)
         is_method = owner is not None and owner.kind != "objects"
         takes_arrays = any(isinstance(each, _ARRAYS) for arg in args for each in arg.objects)
         is_of_library = not is_method and all(map(_is_library_callable, called.objects))
-        if self.is_own and takes_arrays and not is_of_library:
+        if self._is_cell and takes_arrays and not is_of_library:
             yield self._effect("number", node, "passes a NumPy array")
         for function in called.objects:
             yield from self._callable(node, function, args, keywords)
         if owner is not None and is_method:
             yield from self._method(node, owner, node.func.attr)  # type: ignore[attr-defined]
-        elif called is UNKNOWN and self._finder.strict:
+        elif called is UNKNOWN and self._is_exact:
             yield self._effect(
                 "unknown", node, f"calls {short_source(node.func)}, which is not known yet"
             )
@@ -553,18 +582,17 @@ class StatementWalk:
 
     def _method(self, node: ast.Call, owner: AbstractValue, name: str) -> Iterator[Effect]:
         """Yields the effects of a method whose owner is not a known object."""
-        strict = self._finder.strict
         if owner is TENSOR:
             reason = rules.reason_of_tensor_method(name)
             if reason is not None:
                 yield self._effect_of(reason, node)
         elif owner is FRESH:
-            if self.is_own or (self._is_repeated and name in rules.MUTATORS):
+            if self._is_cell or (self._is_by_tensor and name in rules.MUTATORS):
                 yield self._effect("write", node, f"calls .{name}()")
         elif owner is UNKNOWN:
-            if name in (rules.MUTATORS if strict else rules.MUTATORS_OF_CONTAINERS):
+            if name in (rules.MUTATORS if self._is_exact else rules.MUTATORS_OF_CONTAINERS):
                 yield self._effect("write", node, f"calls {short_source(node.func)}()")
-            elif strict:
+            elif self._is_exact:
                 what = f"calls {short_source(node.func)}(), which is not known yet"
                 yield self._effect("unknown", node, what)
 
@@ -586,10 +614,10 @@ class StatementWalk:
         function = value.__func__ if is_method else value
         reason: Reason | None = None
         if rules.is_traced_function(value):
-            if self._finder.strict:
+            if self._is_exact:
                 reason = Reason("function", f"calls `{text}`, a traced function")
         elif isinstance(value, type):
-            reason = rules.reason_of_class(value, is_own=self.is_own)
+            reason = rules.reason_of_class(value, is_cell=self._is_cell)
             initializer = _init_of(value) if reason is None else None
             if initializer is not None:
                 yield from self._function(node, initializer, [FRESH, *args], keywords)
@@ -597,8 +625,8 @@ class StatementWalk:
             bound = [value_of(value.__self__)] if is_method else []
             yield from self._function(node, function, [*bound, *args], keywords)
         elif is_method or isinstance(value, types.FunctionType | types.BuiltinFunctionType):
-            reason = rules.reason_of_function(value, text, is_own=self.is_own)
-            if value is next and not self._finder.strict and not _is_iterator(args):
+            reason = rules.reason_of_function(value, text, is_cell=self._is_cell)
+            if value is next and not self._is_exact and not _is_iterator(args):
                 reason = None
             if is_method and reason is None and value.__name__ in ("__call__", "call"):
                 yield from self._instance(node, value.__self__, args, keywords)
@@ -612,10 +640,10 @@ class StatementWalk:
                 yield from self._special(node, owner)
             if value is not next and any(map(_may_be_iterator, (*args, *keywords.values()))):
                 yield self._effect("read", node, "takes from an iterator")
-            if self._finder.strict and _may_differ_in_graph(value, node, args):
+            if self._is_exact and _may_differ_in_graph(value, node, args):
                 yield self._effect("value", node, f"tests the kind of a tensor with {text}()")
             # AutoGraph makes it a tensor of 32 bits, and Python refuses what is not finite.
-            if self._finder.strict and value in (int, float) and TENSOR in args:
+            if self._is_exact and value in (int, float) and TENSOR in args:
                 yield self._effect("value", node, f"{text}() of a tensor")
 
     def _instance(
@@ -624,7 +652,7 @@ class StatementWalk:
         """Yields the effects of calling an instance of a class."""
         cls, text = type(value), short_source(node.func)
         # Losses that a call keeps would be tensors of the trace, and so would their sum.
-        reason = rules.reason_of_state(value) if self._finder.strict else None
+        reason = rules.reason_of_state(value) if self._is_exact else None
         if reason is not None:
             yield self._effect_of(reason, node)
             return

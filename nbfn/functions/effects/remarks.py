@@ -10,7 +10,7 @@ from typing import Any
 
 from nbfn.code import is_user_module, plain_function
 from nbfn.functions.effects.abstract_values import value_of
-from nbfn.functions.effects.finder import Effect, Finder
+from nbfn.functions.effects.finder import TRACED_FUNCTION, Effect, Finder
 from nbfn.functions.effects.rules import LOOPS_OVER_DATA
 from nbfn.state.helpers import with_helpers
 
@@ -50,7 +50,7 @@ def remarks(python_function: Any, owner: Any = None, graph_time: Sequence[Any] =
     try:
         skipped = [helper for each in graph_time for helper in with_helpers(each)]
         arguments = {} if owner is None else {function.__code__.co_varnames[0]: value_of(owner)}
-        finder = Finder(strict=False, skipped=[*graph_time, *skipped])
+        finder = Finder(TRACED_FUNCTION, skipped=[*graph_time, *skipped])
         found = list(finder.effects_in(function, arguments))
     except Exception:  # inspecting user objects may raise anything
         return Remarks()

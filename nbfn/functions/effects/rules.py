@@ -170,7 +170,7 @@ _READING_NOTHING = {
 _PURE_OF_CONTAINERS = ("get", "items", "keys", "values", "index", "count", "copy")
 
 
-def reason_of_class(cls: type, *, is_own: bool) -> Reason | None:
+def reason_of_class(cls: type, *, is_cell: bool) -> Reason | None:
     """Returns why creating an instance is Python's; None if the class's own code decides."""
     name = cls.__name__
     kind = "variable" if issubclass(cls, tf.Variable) else "make"
@@ -179,47 +179,47 @@ def reason_of_class(cls: type, *, is_own: bool) -> Reason | None:
         return None
     if cls.__module__ == "builtins":
         return (
-            None if name in _CONTAINERS else _reason_of_builtin(name, is_own=is_own, other=reason)
+            None if name in _CONTAINERS else _reason_of_builtin(name, is_cell=is_cell, other=reason)
         )
-    if issubclass(cls, tf.GradientTape) and not is_own:
+    if issubclass(cls, tf.GradientTape) and not is_cell:
         return None
     if cls in (tf.TensorSpec, tf.TensorShape, tf.name_scope, tf.RaggedTensor, tf.IndexedSlices):
         return None
-    if not is_own and (is_user_module(cls.__module__) or package_of(cls.__module__) == "nbfn"):
+    if not is_cell and (is_user_module(cls.__module__) or package_of(cls.__module__) == "nbfn"):
         return None
     module = package_of(cls.__module__)
     return reason if name in _READING_NOTHING.get(module, ()) else _MODULES.get(module) or reason
 
 
-def _reason_of_builtin(name: str, *, is_own: bool, other: Reason | None = None) -> Reason | None:
+def _reason_of_builtin(name: str, *, is_cell: bool, other: Reason | None = None) -> Reason | None:
     if name in _NUMBERS:
         kind = "value" if name in _TEXTS else "number"
-        return Reason(kind, f"{name}() of a value") if is_own else None
+        return Reason(kind, f"{name}() of a value") if is_cell else None
     return _BUILTINS.get(name, other)
 
 
-def reason_of_function(value: Any, text: str, *, is_own: bool) -> Reason | None:
+def reason_of_function(value: Any, text: str, *, is_cell: bool) -> Reason | None:
     """Returns why calling a function or method that is not user code is Python's.
 
     Args:
         value: The function or method.
         text: Its source expression.
-        is_own: Whether the cell itself calls it, not a function that the cell calls.
+        is_cell: Whether the cell itself calls it, not a function that the cell calls.
     """
     owner, name = getattr(value, "__self__", None), value.__name__
     is_class = isinstance(owner, type)
     module = value.__module__ or getattr(owner, "__module__" if is_class else "__name__", "")
     if owner is None or is_class or isinstance(owner, types.ModuleType):
         if package_of(module) in LIBRARIES:
-            return _reason_of_library_function(value, text, is_own=is_own)
+            return _reason_of_library_function(value, text, is_cell=is_cell)
         if module == "builtins":
-            return _reason_of_builtin(name, is_own=is_own)
+            return _reason_of_builtin(name, is_cell=is_cell)
         if module == "_operator" and name in _IN_PLACE:
             return Reason("write", f"calls {text}()")
         return reason_of_module(module, text)
     if is_tensor(owner):
         return reason_of_tensor_method(name)
-    if package_of(module) == "nbfn" and not is_own:  # a module's method on its own scope
+    if package_of(module) == "nbfn" and not is_cell:  # a module's method on its own scope
         return None
     if is_built_on_library(type(owner)):
         bases = (cls.__name__ for cls in type(owner).__mro__ if is_library_class(cls))
@@ -230,7 +230,7 @@ def reason_of_function(value: Any, text: str, *, is_own: bool) -> Reason | None:
 
 
 def _reason_of_library_function(
-    function: Callable[..., Any], text: str, *, is_own: bool
+    function: Callable[..., Any], text: str, *, is_cell: bool
 ) -> Reason | None:
     """Returns why calling a function of TensorFlow or Keras is Python's."""
     name = getattr(function, "__name__", "")
@@ -242,9 +242,9 @@ def _reason_of_library_function(
     parts = {*text.split(".")[1:-1], *module.split(".")}
     if not parts.isdisjoint(_TF_MODULES):
         return Reason("data" if "data" in parts else "unknown", f"calls {text}")
-    if is_own and not parts.isdisjoint(_RANDOM) and not name.startswith("stateless"):
+    if is_cell and not parts.isdisjoint(_RANDOM) and not name.startswith("stateless"):
         return Reason("draw", "draws random numbers")
-    if name == "print" and is_own:
+    if name == "print" and is_cell:
         return Reason("print", "prints")
     return None
 

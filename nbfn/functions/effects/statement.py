@@ -19,7 +19,7 @@ from nbfn.functions.effects.abstract_values import (
     is_tensor,
     names_in,
 )
-from nbfn.functions.effects.finder import Finder, StatementWalk
+from nbfn.functions.effects.finder import SEGMENT, Finder
 from nbfn.functions.effects.trace_monitor import TraceMonitor
 
 NO_TENSOR = "uses no tensor"
@@ -53,9 +53,8 @@ def judge(node: ast.stmt, namespace: Mapping[str, Any], tapes: frozenset[str]) -
             tf.GradientTape
         )
         return Verdict(None if is_tape else "enters a context")
-    finder = Finder(namespace)
-    walk = StatementWalk(scope, finder, is_own=True, tapes=tapes)
-    found = list(walk.visit(node))
+    finder = Finder(SEGMENT, namespace)
+    found = list(finder.walk(scope, tapes).visit(node))
     if found:  # the effect of the outermost call comes last
         decisive = found[-1] if found[-1].reason.is_effect else found[0]
         return Verdict(str(decisive))
@@ -90,8 +89,8 @@ def monitor_of(
         writes: The names that they write.
     """
     names = {**namespace, **before}
-    finder = Finder(namespace)
-    walk = StatementWalk(CodeScope(names_in(names, {})), finder, is_own=True)
+    finder = Finder(SEGMENT, namespace)
+    walk = finder.walk(CodeScope(names_in(names, {})))
     for _ in walk.block(nodes):  # only for the functions that it meets
         pass
     return TraceMonitor(finder, own, names, writes)

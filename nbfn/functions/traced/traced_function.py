@@ -55,6 +55,7 @@ from nbfn.functions.traced.early_warnings import (
 )
 from nbfn.functions.traced.local_state import with_local_variables
 from nbfn.functions.traced.options import Options
+from nbfn.functions.traced.state_functions import StateFunctions
 from nbfn.functions.traces.cause import Cause
 from nbfn.functions.traces.created_variables import (
     Creations,
@@ -138,7 +139,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         self._dispatch = Dispatch()
         self._creations = Creations()
         self._clones: list[weakref.ReferenceType[TracedFunction]] = []
-        self._states: dict[int, TracedFunction | None] = {}
+        self._states = StateFunctions()
         is_bound = isinstance(python, MethodType)
         is_known = self.name.isidentifier() and not is_bound
         self.known_as: str | None = self.name if is_known else None
@@ -275,72 +276,87 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
     def _call_slow(self, args: Any, kwargs: Any, state: int) -> tuple[Any, Call]:
         """Makes a call as TensorFlow does; returns its value and its record."""
         __tracebackhide__ = True
-        recorder = self.recorder
         if self._owner is not None and self._owner() is None:
             raise DeadStateError(
                 f"the object of `{self.label}` no longer exists: a traced method does not keep it "
                 "alive. Keep it by a name, and call the method of it"
             )
-        host = self._host_for_state(args, kwargs, state)
-        fresh = _tensorflow.initialization(host)
-        locked = _tensorflow.holds_lock(host)
-        # `activity.tracing_since` reads `call` from this frame.
-        call, calls = Call(recorder), this_thread.calls
-        depth = len(calls)
+        host = self._host_for(args, kwargs, state)
+        call = Call(self.recorder)  # `activity.tracing_since` reads it from this frame
+        work = functools.partial(self._call_host, host, call, args, kwargs)
         try:
-            recorder.begin(call)
-            if not self._observed:
-                return self._call_unobserved(args, kwargs), call
-            try:
-                with call.interruption:
-                    if self._pattern is not None:
-                        result = self._call_matched(host, args, kwargs)
-                    else:
-                        if self.relaxed:
-                            self._trace_relaxed(host, args, kwargs)
-                        result = _Base.__call__(host, *args, **kwargs)
-            except RunEagerly:
-                calls.eager_depth += depth == calls.eager_depth
-            else:
-                if call.trace is not None and not call.trace.hits:
-                    call.trace.sample = sample_of(self, call.trace.live_concrete(), args, kwargs)
-                return result, call
-        except TypeError as error:
-            looked_up = call.trace is not None or call.missed_at  # then the arguments did fit
-            plain = None if looked_up else clearer_error(self, args, kwargs, error)
-            if plain is None:
+            return self._while_open(call, host, work), call
+        except RunEagerly:
+            pass  # below: here it would be the context of the user's errors
+        except (TypeError, ValueError) as error:
+            clearer = self._clearer(error, call, args, kwargs)
+            if clearer is None:
                 raise
-            raise plain from None
-        except ValueError as error:
-            refusal, self._creations.refusal = self._creations.refusal, None
-            # "Creating variables on a non-first call to a function decorated with tf.function"
-            # (TensorFlow 2.21), raised after a later trace if the first has created none.
-            if refusal is None or "non-first call" not in str(error):
-                raise
-            raise LateVariableError(refusal) from None
-        except KeyboardInterrupt:
-            self._drop_if_tracing(call)
-            raise
-        else:
-            # Not where `RunEagerly` is caught: it would be the context of the user's errors.
-            return self._run_python(self.python_function, args, kwargs), call
+            raise clearer from None
         finally:
+            self._after_call(call, args, kwargs)
+        return self._run_eagerly(args, kwargs), call
+
+    def _while_open(self, call: Call, host: Any, work: Callable[[], Any]) -> Any:
+        """Does the work of a call, which is one of the open calls of this thread meanwhile.
+
+        If the first call of a tf.function makes no trace, the next one is its first.
+        """
+        __tracebackhide__ = True
+        calls = this_thread.calls
+        depth, locked = len(calls), _tensorflow.holds_lock(host)
+        fresh = _tensorflow.initialization(host)
+        try:
+            self.recorder.begin(call)
+            with call.interruption:
+                return work()
+        except KeyboardInterrupt:
+            if call.is_tracing:  # the cache may be unlike the record
+                eviction.drop_all(self)
+                self._states.drop_unused(self)
+            raise
+        finally:
+            # Not a context manager: an interrupt while it is left would keep the call open.
             del calls[depth:]
-            calls.eager_depth = min(calls.eager_depth, depth)
-            if fresh is not None and not call.added:  # the first call of its state has failed
+            if fresh is not None and not call.added:
                 _tensorflow.restore_initialization(host, fresh)
             if not locked:  # TensorFlow does not release its lock if the arguments do not fit
                 _tensorflow.release_lock(host)
-            recorder.end(call)
+            self.recorder.end(call)
             if call.added and call.trace is not None and call.trace.context is not None:
-                self._states[call.trace.context.state] = None if host is self else host
-            self._after_call(call)
-            infers = self._settings.infer_signature_from_first_call and self._pattern is None
-            if infers and call.trace is not None:
-                self._declare(pattern_of_call(self, args, kwargs))
+                self._states.keep(self, call.trace.context.state, host)
 
-    def _after_call(self, call: Call) -> None:
-        """Gives warnings that are due; evicts unusable traces and those beyond the limit."""
+    def _call_host(self, host: Any, call: Call, args: Any, kwargs: Any) -> Any:
+        """Calls the tf.function of the current state."""
+        __tracebackhide__ = True
+        if not self._observed:
+            return self._call_unobserved(args, kwargs)
+        if self._pattern is not None:
+            result = self._call_matched(host, args, kwargs)
+        else:
+            if self.relaxed:
+                self._trace_relaxed(host, args, kwargs)
+            result = _Base.__call__(host, *args, **kwargs)
+        if call.trace is not None and not call.trace.hits:
+            call.trace.sample = sample_of(self, call.trace.live_concrete(), args, kwargs)
+        return result
+
+    def _clearer(self, error: Exception, call: Call, args: Any, kwargs: Any) -> Exception | None:
+        """Returns an error that says more than TensorFlow's; None if there is none."""
+        if isinstance(error, TypeError):
+            looked_up = call.trace is not None or call.missed_at  # then the arguments did fit
+            return None if looked_up else clearer_error(self, args, kwargs, error)
+        refusal, self._creations.refusal = self._creations.refusal, None
+        # "Creating variables on a non-first call to a function decorated with tf.function"
+        # (TensorFlow 2.21), raised after a later trace if the first has created none.
+        is_late = refusal is not None and "non-first call" in str(error)
+        return LateVariableError(refusal) if is_late else None
+
+    def _after_call(self, call: Call, args: Any, kwargs: Any) -> None:
+        """Gives warnings that are due; evicts unusable traces and those beyond the limit.
+
+        The first call may also determine the signature.
+        """
         if call.added and self.recorder.made == call.added and call.trace is not None:
             warn_of_first_trace(self, self._definition, call.trace)
         elif call.trace is not None:
@@ -351,6 +367,9 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         if call.trace is not None:  # else the next call is compared with these traces
             self.evict_unusable(bool(call.added))
         self._evict_excess(call)
+        infers = self._settings.infer_signature_from_first_call and self._pattern is None
+        if infers and call.trace is not None:
+            self._declare(pattern_of_call(self, args, kwargs))
 
     def evict_unusable(self, has_traced: bool) -> None:
         """Evicts the traces that no call can find any more, and removes their retraces.
@@ -365,65 +384,47 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             eviction.evict(self, trace)
         if unusable:
             self.recorder.drop_retraces(unusable)
-            self._drop_states()
+            self._states.drop_unused(self)
 
     def _evict_excess(self, call: Call) -> None:
         excess = self.recorder.limit.excess(len(self.recorder.traces)) if call.added else 0
         if excess:
             eviction.evict_least_recently_used(self, excess)
-            self._drop_states()
+            self._states.drop_unused(self)
 
-    # A tf.function for each Python state --------------------------------------------------------
+    def _host_for(self, args: Any, kwargs: Any, state: int) -> Any:
+        """Returns the tf.function that traces and serves a call in the current Python state.
 
-    def _host_for_state(self, args: Any, kwargs: Any, state: int) -> Any:
-        """Returns the tf.function that traces and serves calls in the current Python state.
-
-        TensorFlow allows a function to create variables on its first call only. A model that the
-        notebook has made again, or its optimizer, creates variables on the next call: so each state
-        has its own tf.function, and all share the trace cache and the record. The first state uses
-        this function itself.
+        `state` is that of the function alone; objects among the arguments add theirs.
         """
-        recorder = self.recorder
-        if recorder.guards.on_stale != "retrace" or not self._observed:
+        guards = self.recorder.guards
+        if guards.on_stale != "retrace" or not self._observed:
             return self
         if any(map(_is_object, args)) or any(map(_is_object, kwargs.values())):
-            looked_up = self._look_up(self, args, kwargs)
+            try:
+                looked_up = _tensorflow.look_up(self, args, kwargs)
+            except TypeError:  # the call itself raises
+                looked_up = None
             if looked_up is not None:
                 objects = tuple(_tensorflow.objects(looked_up.function_type))
-                state = recorder.guards.guarded(objects).number
-        with recorder.lock:
-            if state not in self._states:
-                is_first = _tensorflow.initialization(self) is not None
-                self._states[state] = None if is_first else self._new_host()
-            return self._states[state] or self
+                state = guards.guarded(objects).number
+        return self._states.find(self, state)
 
-    def _new_host(self) -> TracedFunction:
-        """Makes the tf.function for a new state."""
+    def copy_for_state(self) -> TracedFunction:
+        """Returns an untraced tf.function with the same cache, record and lock."""
         host = _tensorflow.untraced_copy(self, TracedFunction)
-        shared = {k: v for k, v in vars(self).items() if k in _SHARED_BY_CLONES}
-        host.__dict__.update(shared, _function_cache=self._function_cache, _states={}, _clones=[])
-        host.__dict__.update(_observed=True, _dispatch=Dispatch(), _descriptor_cache=ByIdentity())
+        self._share_with(host)
+        host.__dict__.update(_function_cache=self._function_cache, _observed=True)
+        host._descriptor_cache = ByIdentity()
         # One lock for the traces of all states: while one thread builds a model in its first
         # trace, another would find a new state, and capture variables that have no value yet.
         _tensorflow.share_lock(self, host)
         return host  # type: ignore[no-any-return]
 
-    def _drop_states(self) -> None:
-        """Removes the functions of states without traces, which cannot occur again."""
-        with self.recorder.lock:
-            left = {trace.context.state for trace in self.traces if trace.context is not None}
-            self._states = {n: each for n, each in self._states.items() if n in left}
-            self.recorder.guards.drop(left)
-            if None not in self._states.values():
-                newest = next(reversed(self._states.values()), None)
-                _tensorflow.adopt_initialization(self, newest)
-
-    @staticmethod
-    def _look_up(host: Any, args: Any, kwargs: Any) -> Any:
-        try:
-            return _tensorflow.look_up(host, args, kwargs)
-        except TypeError:  # the call itself raises
-            return None
+    def _share_with(self, other: Any) -> None:
+        """Makes the calls of another tf.function calls of this function."""
+        shared = {k: v for k, v in vars(self).items() if k in _SHARED_BY_CLONES}
+        other.__dict__.update(shared, _dispatch=Dispatch(), _clones=[], _states=StateFunctions())
 
     def _declare(self, pattern: Pattern | None) -> None:
         """Has calls match a pattern from now on."""
@@ -547,15 +548,13 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         operation that fails, no later write of the program happens.
         """
         __tracebackhide__ = True
-        running = self.recorder.current
+        graph, running = tf.compat.v1.get_default_graph(), self.recorder.current
         if running is not None:
-            running.graph = weakref.ref(tf.compat.v1.get_default_graph())
-        wanted = running.wanted if running is not None else None
-        device = wanted.context.device if wanted is not None and wanted.context else ""
-        with tf.device(device) if device else nullcontext():
-            run: Callable[[], Any] = call
-            if self.recorder.spread is not None:
-                run = functools.partial(self._run_python, call.func, call.args, call.keywords)
+            running.graph = weakref.ref(graph)
+        run: Callable[[], Any] = call
+        if self.recorder.spread is not None:
+            run = functools.partial(self._run_python, call.func, call.args, call.keywords)
+        with tf.device(running.device) if running and running.device else nullcontext():
             if self._settings.local_state:
                 return with_local_variables(self.label, run)
             if not self.checked_effects:
@@ -577,7 +576,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             # out of it only if these have no control inputs. Replicas wait for each other: an
             # order across them would deadlock.
             if not creates and not tf.distribute.has_strategy():
-                _tensorflow.keep_order(tf.compat.v1.get_default_graph())
+                _tensorflow.keep_order(graph)
             return result
 
     # Traces on request ------------------------------------------------------------------
@@ -600,28 +599,9 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         return self._make_concrete(Call(self.recorder, counts=counts, reason=reason), args, kwargs)
 
     def _make_concrete(self, call: Call, args: Any, kwargs: Any) -> Any:
-        calls = this_thread.calls
-        depth = len(calls)
-        host = self._host_for_state(args, kwargs, self.recorder.guards.state)
-        fresh = _tensorflow.initialization(host)
-        try:
-            self.recorder.begin(call)
-            with call.interruption:
-                return _Base.get_concrete_function(host, *args, **kwargs)
-        except KeyboardInterrupt:
-            self._drop_if_tracing(call)
-            raise
-        finally:
-            del calls[depth:]
-            if fresh is not None and not call.added:
-                _tensorflow.restore_initialization(host, fresh)
-            self.recorder.end(call)
-
-    def _drop_if_tracing(self, call: Call) -> None:
-        """Drops all traces after an interrupt that may have left the cache unlike the record."""
-        if call.is_tracing:
-            eviction.drop_all(self)
-            self._drop_states()
+        host = self._host_for(args, kwargs, self.recorder.guards.state)
+        trace = functools.partial(_Base.get_concrete_function, host, *args, **kwargs)
+        return self._while_open(call, host, trace)
 
     def trace_eager_call(self, args: Sequence[Any], reason: Cause | None = None) -> Trace | None:
         """Makes the trace of a call that Python has run, as the call would have made it.
@@ -675,7 +655,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
 
     def look_up(self, args: Any, kwargs: Any) -> Any:
         """Looks a call up without tracing or running anything; see `_tensorflow.look_up`."""
-        host = self._host_for_state(args, kwargs, self.recorder.guards.state)
+        host = self._host_for(args, kwargs, self.recorder.guards.state)
         if _tensorflow.initialization(host) is not None:  # nothing was traced in this state
             host = self
         return _tensorflow.look_up(host, args, kwargs)
@@ -832,7 +812,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             raise TypeError(f"expected a trace, as in {example}, found {shorten(repr(trace))}")
         if not eviction.evict(self, trace):
             raise ValueError(f"trace {trace.number} is not in the cache of `{self.label}`")
-        self._drop_states()
+        self._states.drop_unused(self)
 
     def renew(self) -> tuple[Trace, ...]:
         """Evicts stale traces and traces again for the same arguments.
@@ -847,21 +827,19 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
     def free(self) -> Freed:
         """Evicts all traces and returns their memory; the next call traces again."""
         freed = eviction.free(self)
-        self._drop_states()
+        self._states.drop_unused(self)
         return freed
 
     def discard(self, concrete: Any) -> None:
         """Removes a trace from the cache, this function's own or that of one of its clones."""
-        states = [each for each in list(self._states.values()) if each is not None]
         clones = [clone for own in self._clones if (clone := own()) is not None]
-        for each in (self, *states, *clones):
+        for each in (self, *self._states.copies(), *clones):
             _tensorflow.discard(each, concrete)
 
     def adopt_clone(self, clone: Any) -> None:
         """Records calls of a clone, which a strategy's replicas call, as calls of this function."""
         clone.__class__ = TracedFunction
-        shared = {k: v for k, v in vars(self).items() if k in _SHARED_BY_CLONES}
-        clone.__dict__.update(shared, _dispatch=Dispatch(), _clones=[], _states={})
+        self._share_with(clone)
         clone._observed = _tensorflow.observe(clone, self.recorder)
         self._clones.append(weakref.ref(clone))
         self.recorder.on_cache_change = functools.partial(_invalidate, weakref.ref(self))

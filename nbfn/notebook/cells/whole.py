@@ -15,7 +15,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from nbfn.functions import TracedFunction, function
 from nbfn.functions.effects.abstract_values import CodeScope, names_in
-from nbfn.functions.effects.finder import Effect, Finder, StatementWalk
+from nbfn.functions.effects.finder import TRACED_FUNCTION, WHOLE_CELL, Effect, Finder, Question
 from nbfn.functions.effects.rules import Reason
 from nbfn.functions.segments.analysis import RESULT, names_of
 from nbfn.functions.segments.contract import NotKeptError, OutputContract, Recipe
@@ -219,12 +219,10 @@ def _refuse_python(
         if isinstance(node, ast.Delete):
             found[node.lineno, "deletes a name"] = Reason("write", "")
     making = "make it in a cell above, or let it live for one call with --local-state"
-    for is_own in (False, True):  # first the rules for functions, then those for the cell itself
-        walk = StatementWalk(
-            CodeScope(names_in(namespace, {})), Finder(namespace, strict=False), is_own=is_own
-        )
-        for effect in walk.block(body):
-            if _is_refused(effect, options, is_own=is_own):
+    for question in (TRACED_FUNCTION, WHOLE_CELL):
+        scope = CodeScope(names_in(namespace, {}))
+        for effect in Finder(question, namespace).walk(scope).block(body):
+            if _is_refused(effect, options, question):
                 reason = effect.reason
                 if reason.kind == "variable":
                     reason = reason._replace(advice=making)
@@ -237,10 +235,10 @@ def _refuse_python(
         raise UsageError(f"--whole: {'; '.join(listed)}. Without --whole these lines run as Python")
 
 
-def _is_refused(effect: Effect, options: CellOptions, *, is_own: bool) -> bool:
+def _is_refused(effect: Effect, options: CellOptions, question: Question) -> bool:
     """Returns whether an effect cannot be in a graph, by the rules for functions or for cells."""
     reason = effect.reason
-    if not is_own:
+    if question is TRACED_FUNCTION:
         return reason.is_effect
     if reason.kind == "variable":
         return not options.has_local_state

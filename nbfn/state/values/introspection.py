@@ -91,24 +91,6 @@ def attribute_names(value: Any) -> KeysView[str]:
     return found.keys()
 
 
-def has_no_other(
-    holder: Fetch, names: frozenset[str], cls: Fetch | None = None, *, is_all: bool = False
-) -> bool:
-    """Returns whether an object has none of some attributes, or no others if `is_all`.
-
-    Args:
-        holder: Fetches the object.
-        names: The names of attributes.
-        cls: Fetches its earlier class; the result is False if it has another class now.
-        is_all: Whether these are the attributes that it must have.
-    """
-    value = holder()
-    if value is None or (cls is not None and type(value) is not cls()):
-        return False
-    found = attribute_names(value)
-    return found == names if is_all else found.isdisjoint(names)
-
-
 def dictionary(value: Any) -> dict[str, Any]:
     """Returns an object's own ``__dict__``; empty if it has none."""
     try:
@@ -121,11 +103,6 @@ def dictionary(value: Any) -> dict[str, Any]:
     if attributes == {} and is_a(value, threading.local):  # a subclass has another, empty one
         attributes = threading.local.__getattribute__(value, "__dict__")
     return attributes if isinstance(attributes, dict) else {}
-
-
-def hides_no_builtin(namespace: dict[str, Any], names: frozenset[str]) -> bool:
-    """Returns whether a module defines none of these builtins' names."""
-    return namespace.keys().isdisjoint(names)
 
 
 def reference_to(value: Any) -> Fetch | None:
@@ -148,24 +125,6 @@ def closed_over(function: Fetch, index: int) -> Any:
         return closure[index].cell_contents
     except (IndexError, ValueError):  # the function is dead, or the name is not bound yet
         return ABSENT
-
-
-def has_same_code(function: Fetch, code: Any, defaults: Any, absent: frozenset[str]) -> bool:
-    """Returns whether a function has the same code and defaults, and no further attributes.
-
-    Args:
-        function: Fetches the function.
-        code: Its code.
-        defaults: Its defaults; `ABSENT` if they may be others.
-        absent: The attributes that it does not have.
-    """
-    value = function()
-    return (
-        value is not None
-        and value.__code__ is code
-        and (defaults is ABSENT or value.__defaults__ is defaults)
-        and value.__dict__.keys().isdisjoint(absent)
-    )
 
 
 def part_of(function: Fetch, name: str) -> Any:
