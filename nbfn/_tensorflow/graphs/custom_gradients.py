@@ -13,40 +13,41 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-import tensorflow as tf
-
 from nbfn._tensorflow.base import internal
-from nbfn.code import closure
+from nbfn._tensorflow.graphs.captures import graphs_in
 
 _registry = getattr(internal("framework.ops"), "gradient_registry", None)
 _entries: dict[str, dict[str, Any]] = getattr(_registry, "_registry", {})
-_PREFIX = "CustomGradient-"
 _HELD = "_nbfn_custom_gradients"
 """The attribute of a graph that holds its gradients, by their names in the registry."""
 
 
-def hold_custom_gradients() -> None:
-    """Has graphs hold the gradients that were registered for them since the last call."""
-    for name in reversed(list(_entries)):
-        entry = _entries.get(name, {})
-        gradient = entry.get("type")
-        if not name.startswith(_PREFIX) or getattr(gradient, "__module__", None) == __name__:
-            return
-        graph = _graph_of(gradient)
-        if graph is None:
+def hold_custom_gradients(graph: Any) -> None:
+    """Has a graph, and the graphs of its loops, branches and functions, hold their gradients."""
+    for each in graphs_in(graph):
+        if each is graph or not hasattr(each, _HELD):
+            _hold(each)
+
+
+def _hold(graph: Any) -> None:
+    held = getattr(graph, _HELD, {})
+    setattr(graph, _HELD, held)
+    for op in graph.get_operations():
+        # Each call of a function with a custom gradient ends in such an operation.
+        name = _gradient_of(op) if op.type == "IdentityN" else None
+        entry = _entries.get(name or "")
+        if entry is None or name in held:
             continue
-        if not hasattr(graph, _HELD):
-            setattr(graph, _HELD, {})
-        getattr(graph, _HELD)[name] = gradient
+        held[name] = entry["type"]
         entry["type"] = _weakly(weakref.ref(graph), name)
         weakref.finalize(graph, _entries.pop, name, None).atexit = False
 
 
-def _graph_of(gradient: Any) -> Any | None:
-    """Returns the graph of the call whose gradient this is; None if it is not known."""
-    result = closure(closure(gradient).get("tape_grad_fn")).get("result")
-    tensors = tf.nest.flatten(result, expand_composites=True)
-    return next((each.graph for each in tensors if tf.is_symbolic_tensor(each)), None)
+def _gradient_of(op: Any) -> str | None:
+    try:
+        return str(op.get_attr("_gradient_op_type"), "utf-8")
+    except ValueError:  # it has none
+        return None
 
 
 def _weakly(graph: weakref.ReferenceType[Any], name: str) -> Callable[..., Any]:

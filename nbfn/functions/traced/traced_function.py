@@ -567,7 +567,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
                     self.recorder.note_failure(error)
                     raise
                 finally:
-                    _tensorflow.hold_custom_gradients()
+                    _tensorflow.hold_custom_gradients(tf.compat.v1.get_default_graph())
             # Not those of a function that the code calls: TensorFlow keeps the trace around it.
             creates = may_create and _tensorflow.has_created_variables(self)
             if running is not None:

@@ -150,7 +150,7 @@ def gradient_of_root(x):
 def gradient_of_norm(x):
     with tf.GradientTape() as tape:
         tape.watch(x)
-        lengths = tf.norm(rows * x[2], axis=1)  # here
+        lengths = tf.sqrt(tf.reduce_sum((rows * x[2]) ** 2, axis=1))  # here
         loss = tf.reduce_sum(lengths)
     return tape.gradient(loss, x)
 

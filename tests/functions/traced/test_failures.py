@@ -175,7 +175,7 @@ def test_an_error_says_that_its_trace_is_one_because_python_has_changed() -> Non
     assert not hasattr(first.value, "__notes__")
     total(tf.ones([2, 1]))
     space["a"] = tf.constant(1.0)
-    with pytest.raises(ValueError, match="rank 2 but is rank 0") as error:
+    with pytest.raises(ValueError, match="rank 2") as error:
         total(tf.ones([2, 1]))
     (note,) = error.value.__notes__
     assert note.startswith("`total` is traced again, as Python has changed: global `a` is ")
