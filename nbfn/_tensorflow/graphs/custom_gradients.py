@@ -34,8 +34,8 @@ def _hold(graph: Any) -> None:
     setattr(graph, _HELD, held)
     for op in graph.get_operations():
         # Each call of a function with a custom gradient ends in such an operation.
-        name = _gradient_of(op) if op.type == "IdentityN" else None
-        entry = _entries.get(name or "")
+        name = _gradient_of(op) if op.type == "IdentityN" else ""
+        entry = _entries.get(name)
         if entry is None or name in held:
             continue
         held[name] = entry["type"]
@@ -43,11 +43,11 @@ def _hold(graph: Any) -> None:
         weakref.finalize(graph, _entries.pop, name, None).atexit = False
 
 
-def _gradient_of(op: Any) -> str | None:
+def _gradient_of(op: Any) -> str:
     try:
         return str(op.get_attr("_gradient_op_type"), "utf-8")
     except ValueError:  # it has none
-        return None
+        return ""
 
 
 def _weakly(graph: weakref.ReferenceType[Any], name: str) -> Callable[..., Any]:
