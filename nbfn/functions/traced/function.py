@@ -116,6 +116,10 @@ def function(
     if signature is not None:
         accepted["input_signature"] = signature
     bare = _tensorflow.tf_function(func, **accepted)
+    # TensorFlow copies attributes of `func`, such as `_run_eagerly` of a Keras model.
+    for name in vars(bare).keys() & getattr(func, "__dict__", {}).keys():
+        if hasattr(TracedFunction, name) and not name.startswith("__"):
+            del vars(bare)[name]
     bare.__class__ = TracedFunction  # `tf.function` cannot be asked for a subclass
     traced = cast("TracedFunction", bare)
     traced.start_recording(settings)

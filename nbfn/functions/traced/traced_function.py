@@ -332,8 +332,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             if not locked:  # TensorFlow does not release its lock if the arguments do not fit
                 _tensorflow.release_lock(host)
             recorder.end(call)
-            if call.added and call.trace is not None and call.trace.context is not None:
-                self._states[call.trace.context.state] = None if host is self else host
+            self._keep_host(host, call)
             self._after_call(call)
             infers = self._settings.infer_signature_from_first_call and self._pattern is None
             if infers and call.trace is not None:
@@ -407,6 +406,11 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         # trace, another would find a new state, and capture variables that have no value yet.
         _tensorflow.share_lock(self, host)
         return host  # type: ignore[no-any-return]
+
+    def _keep_host(self, host: Any, call: Call) -> None:
+        """Keeps the tf.function that has traced for later calls in the state of its trace."""
+        if call.added and call.trace is not None and call.trace.context is not None:
+            self._states[call.trace.context.state] = None if host is self else host
 
     def _drop_states(self) -> None:
         """Removes the functions of states without traces, which cannot occur again."""
@@ -490,11 +494,14 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         """
         if self.converts:
             args, kwargs = self._converted(args, kwargs)
-        if self._pattern is not None:
-            return self._pattern.match(self, args, kwargs)
         signature = self.input_signature
-        # A concrete function has no defaults: it needs all arguments (TensorFlow 2.21).
-        args, kwargs = _tensorflow.canonical(self, args, kwargs)
+        try:
+            if self._pattern is not None:
+                return self._pattern.match(self, args, kwargs)
+            # A concrete function has no defaults: it needs all arguments (TensorFlow 2.21).
+            args, kwargs = _tensorflow.canonical(self, args, kwargs)
+        except TypeError as error:
+            raise clearer_error(self, args, kwargs, error) or error from None
         if signature is None:
             return args, args, kwargs
         values = [_fit(spec, value) for spec, value in zip(signature, args, strict=False)]
@@ -584,6 +591,8 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> Any:
         """Returns the concrete function for values or specifications, as ``tf.function`` does."""
+        if self._pattern is not None:
+            args, _, kwargs = self.prepared(args, kwargs)
         return self.request(args, kwargs, counts=_tensorflow.schedules())
 
     def request(
@@ -608,6 +617,12 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             self.recorder.begin(call)
             with call.interruption:
                 return _Base.get_concrete_function(host, *args, **kwargs)
+        except TypeError as error:
+            looked_up = call.trace is not None or call.missed_at
+            plain = None if looked_up else clearer_error(self, args, kwargs, error)
+            if plain is None:
+                raise
+            raise plain from None
         except KeyboardInterrupt:
             self._drop_if_tracing(call)
             raise
@@ -616,6 +631,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             if fresh is not None and not call.added:
                 _tensorflow.restore_initialization(host, fresh)
             self.recorder.end(call)
+            self._keep_host(host, call)
 
     def _drop_if_tracing(self, call: Call) -> None:
         """Drops all traces after an interrupt that may have left the cache unlike the record."""
@@ -651,7 +667,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             The trace; its ``graph`` is the ``tf.Graph``.
         """
         named = {name: long_form(value) for name, value in kwargs.items()}
-        concrete = self.request(tuple(map(long_form, args)), named)
+        concrete = self.get_concrete_function(*map(long_form, args), **named)
         return self.recorder.traces[id(concrete)]
 
     def explain(self, *args: Any, **kwargs: Any) -> Explanation:

@@ -68,6 +68,20 @@ def test_compiled_and_plain_functions() -> None:
     assert nbfn.lines(nbfn.watch(tf.function(lambda x: x @ x)), batch).lines
 
 
+def test_a_function_that_creates_its_variables() -> None:
+    made = []
+
+    @nbfn.function
+    def first(x):
+        if not made:
+            made.append(tf.Variable(2.0))
+        return x * made[0]
+
+    assert nbfn.lines(first, batch).lines
+    assert not made
+    assert float(first(tf.constant(1.0))) == 2.0
+
+
 def test_what_is_no_function_or_does_not_fit() -> None:
     with pytest.raises(CheckError):
         nbfn.lines(step, batch, 3)
