@@ -426,11 +426,12 @@ class Recorder(Record):
         return FAILED if self.failures else self.first_cause
 
     def remedy(self, causes: tuple[Cause, ...], site: Site, wanted: Wanted) -> Remedy | None:
-        """Returns what to change so that such a call at this site does not miss."""
-        return self._find_remedy(causes, site, wanted)()
+        """Returns what to change so that such a call at this site, not yet made, does not miss."""
+        has_one = sum(trace.serves_calls for trace in self.traces.values()) == 1
+        return self._find_remedy(causes, site, wanted, has_one and self.relaxing is None)()
 
     def _find_remedy(
-        self, causes: tuple[Cause, ...], site: Site, wanted: Wanted
+        self, causes: tuple[Cause, ...], site: Site, wanted: Wanted, waits: bool = False
     ) -> Callable[[], Remedy | None]:
         """Returns a function that returns the remedy, after a search for the function's name."""
         called = CallDescription(
@@ -440,6 +441,7 @@ class Recorder(Record):
             wanted.key.parameters,
             recursive=self.recursive,
             by_value=self.by_value,
+            waits=waits,
         )
         if wanted.context is not None and wanted.context.strategy is not None:
             return functools.partial(remedy_for, replace(called, unnamed=_UNDER_A_STRATEGY), causes)

@@ -137,7 +137,8 @@ def copy_of(original: Any) -> tuple[TracedFunction, tuple[Any, ...]]:
     # The signature of a method has no place for the instance.
     signature = original.input_signature if owner is None else None
     options = _tensorflow.options_of(original)
-    copy = function(plain_function(original.python_function), signature, **options)
+    python = original.python_function
+    copy = function(python if owner is None else plain_function(python), signature, **options)
     unregister(copy)
     return copy, () if owner is None else (owner,)
 

@@ -140,7 +140,8 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         self._clones: list[weakref.ReferenceType[TracedFunction]] = []
         self._states: dict[int, TracedFunction | None] = {}
         is_bound = isinstance(python, MethodType)
-        is_known = self.name.isidentifier() and not is_bound
+        is_named = hasattr(plain_function(python), "__name__")  # a partial or an object is not
+        is_known = is_named and self.name.isidentifier() and not is_bound
         self.known_as: str | None = self.name if is_known else None
         self.recorder.reference_expression = lambda: (
             None if (me := own()) is None else me.reference_expression()

@@ -21,7 +21,7 @@ def test_python_numbers_become_tensors() -> None:
     x = tf.ones([2])
     expected = [float(f(x, n)[0]) for n in range(4)]
     general = f.suggest()
-    assert str(general) == (
+    assert repr(general) == (
         "(tf.TensorSpec((2,), tf.float32), tf.TensorSpec((), tf.int32), rate=0.5)"
     )
     f.relax()
