@@ -112,7 +112,7 @@ def check(function: Recorded, args: Sequence[Any], kwargs: Mapping[str, Any]) ->
 
 def trial_of(function: Recorded, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Trial:
     """Returns the trial of a function. Raises CheckError as `check`."""
-    if not hasattr(function, "python_function") or not hasattr(function, "recorder"):
+    if not hasattr(function, "recorder") or not hasattr(function, "prepared"):
         raise CheckError(
             f"expected a function made with nbfn.function, found {type(function).__name__} "
             f"{shorten(repr(function))}"

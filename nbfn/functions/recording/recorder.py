@@ -111,6 +111,7 @@ class Recorder(Record):
         relaxing: The code with which the user can let one trace serve more calls; None for
             ``relax()``.
         by_value: Parameters whose values make traces by its input signature.
+        is_saved: Whether it is of a SavedModel, which has no Python to trace again.
         warns: Whether it warns of many retraces; False where each retrace is shown anyway.
         recursive: Whether it has called itself while it was traced.
         on_cache_change: Called when a trace enters or leaves the cache.
@@ -129,6 +130,7 @@ class Recorder(Record):
         self.reference_expression: Callable[[], str | None] = lambda: name
         self.relaxing: str | None = None
         self.by_value: frozenset[str] = frozenset()
+        self.is_saved = False
         self.warns = True
         self.recursive = False
         self.on_cache_change: Callable[[], None] = lambda: None
@@ -427,6 +429,8 @@ class Recorder(Record):
 
     def remedy(self, causes: tuple[Cause, ...], site: Site, wanted: Wanted) -> Remedy | None:
         """Returns what to change so that such a call at this site, not yet made, does not miss."""
+        if self.is_saved:
+            return Remedy("Pass what it was saved for: a SavedModel has no Python code to retrace")
         has_one = sum(trace.serves_calls for trace in self.traces.values()) == 1
         return self._find_remedy(causes, site, wanted, has_one and self.relaxing is None)()
 

@@ -87,6 +87,8 @@ def test_what_is_no_function_or_does_not_fit() -> None:
         nbfn.lines(step, batch, 3)
     with pytest.raises(CheckError):
         nbfn.lines(lambda x: x, batch)
+    with pytest.raises(CheckError, match="found WrappedFunction"):
+        nbfn.lines(nbfn.wrap_function(lambda x: x, [tf.TensorSpec([300, 300])]), batch)
     with pytest.raises(tf.errors.InvalidArgumentError):
         nbfn.lines(nbfn.function(lambda i: tf.gather(batch, i)), tf.constant(999))
 
