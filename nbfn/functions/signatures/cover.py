@@ -55,11 +55,12 @@ class Cover:
         """Returns the arguments of a call, with numbers converted where the signature has tensors.
 
         Arguments of another structure, or with a tensor of another dtype, are returned unchanged: a
-        Python number combines with tensors of any dtype, a tensor does not.
+        Python number combines with tensors of any dtype, a tensor does not. So are those with
+        another flag, for which the code may do with the number what no tensor can.
         """
         flat = self._flat_like(args, kwargs)
         specs = tf.nest.flatten((self.args, self.kwargs))
-        if flat is None or any(map(_has_another_dtype, specs, flat)):
+        if flat is None or any(map(_is_of_another_kind, specs, flat)):
             return args, kwargs
         for i in self.converted:
             if number_fits(flat[i], specs[i].dtype):
@@ -234,9 +235,12 @@ def _merge(general: list[Any], structure: Any, other: Any) -> list[Any] | None:
     return merged
 
 
-def _has_another_dtype(spec: Any, value: Any) -> bool:
-    dtype = getattr(value, "dtype", None)
-    return isinstance(spec, tf.TensorSpec) and dtype is not None and spec.dtype != dtype
+def _is_of_another_kind(item: Any, value: Any) -> bool:
+    """Returns whether a value has another dtype than an item, or is another flag."""
+    if isinstance(item, tf.TypeSpec | ObjectSpec) or _is_number(item):
+        dtype = getattr(value, "dtype", None)
+        return isinstance(item, tf.TensorSpec) and dtype is not None and item.dtype != dtype
+    return not _serves(item, value)
 
 
 def _serves(item: Any, value: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import deque
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -95,6 +96,7 @@ class Row(NamedTuple):
         pytest.param([{"a": {1}}], [{"a": frozenset({1})}], id="inner set"),
         pytest.param(Batch(tf.ones([2])), Row(tf.ones([2])), id="dataclass"),
         pytest.param(Equal(), None, id="no hash"),
+        pytest.param(deque([1]), [1], id="class of Python"),
     ],
 )
 def test_what_keys_no_trace_is_named_with_what_does(argument: Any, instead: Any) -> None:
