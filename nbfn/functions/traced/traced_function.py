@@ -324,7 +324,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             raise
         else:
             # Not where `RunEagerly` is caught: it would be the context of the user's errors.
-            return self._run_python(self.python_function, args, kwargs), call
+            return self._run_without_trace(args, kwargs), call
         finally:
             del calls[depth:]
             calls.eager_depth = min(calls.eager_depth, depth)
@@ -521,10 +521,19 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         try:
             calls.append(self.recorder)
             calls.eager_depth += depth == calls.eager_depth
-            return self._run_python(self.python_function, args, kwargs)
+            return self._run_without_trace(args, kwargs)
         finally:
             del calls[depth:]
             calls.eager_depth = min(calls.eager_depth, depth)
+
+    def _run_without_trace(self, args: Any, kwargs: Any) -> Any:
+        """Runs the Python function in place of a trace, or as a part of the trace around it."""
+        __tracebackhide__ = True
+        python = self.python_function
+        if self._autograph and tf.inside_function():
+            run = _tensorflow.Conversion(always=True).call
+            return self._run_python(lambda *a, **k: run(python, a, k), args, kwargs)
+        return self._run_python(python, args, kwargs)
 
     def _run_python(self, python: Any, args: Any, kwargs: Any) -> Any:
         """Calls the Python function, converted or not, here or on the replicas of a strategy."""
