@@ -79,6 +79,7 @@ from nbfn._tensorflow.graphs.variables import (
     entries,
     is_local_variable,
     local_variable,
+    unwatch,
 )
 from nbfn._tensorflow.graphs.wrappers import WRAPPERS, ignored_attributes, unwrap
 from nbfn._tensorflow.operation_types import (

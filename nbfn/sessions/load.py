@@ -323,6 +323,7 @@ def _function_with_traces(
     python_function = FunctionType(code, names, name, None, call.__closure__)
     python_function.__signature__ = saved.signature  # type: ignore[attr-defined]
     traced = function(python_function, max_traces=None, autograph=False)
+    traced.recorder.is_saved = True
     for args, kwargs in saved.inputs:
         with suppress(Exception):  # saved for an object that is missing here: a call reports it
             plain_args, plain_kwargs = tf.nest.map_structure(_without_name, (args, kwargs))

@@ -259,6 +259,19 @@ def test_on_stale_raise(space) -> None:
     assert float(f(tf.constant(2.0))) == 2.0
 
 
+@pytest.mark.parametrize("on_stale", ["warn", "raise"])
+def test_a_dry_run_says_that_the_trace_is_stale(on_stale) -> None:
+    namespace = {"rate": 2.0, "__name__": "__main__"}
+    exec("def scaled(x): return x * rate", namespace)
+    f = nbfn.function(namespace["scaled"], autograph=False, on_stale=on_stale)
+    f(tf.constant(1.0))
+    text = "a hit: trace 1 would serve (x: float32[])"
+    assert repr(f.explain(tf.constant(1.0))) == text
+    namespace["rate"] = 3.0
+    change = ", and it is stale: global `rate` was 2.0, is 3.0"
+    assert repr(f.explain(tf.constant(1.0))) == text + change
+
+
 def test_on_stale_ignore_is_tensorflows_behaviour(space) -> None:
     f = nbfn.function(space["deep"], autograph=False, on_stale="ignore")
     f(tf.constant(2.0))

@@ -110,6 +110,17 @@ def test_a_call_that_no_graph_serves_is_reported_in_a_line(notebook_model) -> No
     np.testing.assert_allclose(loaded["predict"](X)["y"], expected(X))
 
 
+def test_what_is_said_before_such_a_call(tmp_path) -> None:
+    f = nbfn.function(lambda x: x * 2)
+    f(tf.ones([3]))
+    nbfn.export(tmp_path / "model", f, verify=False)
+    loaded = nbfn.load(tmp_path / "model")["lambda"]
+    remedy = loaded.explain(tf.ones([2, 2])).remedy
+    assert "what it was saved for" in remedy.sentence
+    assert remedy.code is None
+    assert loaded.explain(tf.ones([3])).trace is loaded.traces[0]
+
+
 def test_ragged_and_sparse_arguments_are_told_like_tensors(tmp_path) -> None:
     @nbfn.function
     def total(values):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -92,6 +93,12 @@ def local_variable(**options: Any) -> Any:
     )
     tf.raw_ops.AssignVariableOp(resource=handle, value=value)
     return variable
+
+
+def unwatch(graphs: Iterable[Any], variable: Any) -> None:
+    """Removes a variable from those that calls of these graphs expect to exist."""
+    for graph in graphs:
+        graph._watched_variables.discard(variable)
 
 
 _ANONYMOUS = "cd2c89b7-88b7-44c8-ad83-06c2a9158347"

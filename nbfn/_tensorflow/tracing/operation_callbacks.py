@@ -68,13 +68,14 @@ def listening(listener: Listener) -> Iterator[None]:
         return
 
     def made(
-        kind: str,
+        kind: Any,
         inputs: Sequence[Any],
         attributes: Any,  # noqa: ARG001 # passed by TensorFlow
         outputs: Sequence[Any],
         op_name: str | None = None,
         graph: Any = None,
     ) -> Sequence[Any] | None:
+        kind = str(tf.compat.as_str(kind))  # eager operations such as Keras's MatMul give bytes
         if graph is None:
             if kind.startswith("__"):  # the execution of a graph
                 return None

@@ -15,6 +15,7 @@ from typing import Any
 from nbfn.errors import NbfnError
 from nbfn.functions.checking.trial import Outcome, Trial
 from nbfn.functions.effects.finder import TRACED_FUNCTION, Effect, Finder
+from nbfn.functions.effects.rules import LOOPS_OVER_DATA
 from nbfn.functions.recording.recorded import Recorded
 from nbfn.site import Site
 from nbfn.state.helpers import with_helpers
@@ -111,7 +112,7 @@ def check(function: Recorded, args: Sequence[Any], kwargs: Mapping[str, Any]) ->
 
 def trial_of(function: Recorded, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Trial:
     """Returns the trial of a function. Raises CheckError as `check`."""
-    if not hasattr(function, "python_function") or not hasattr(function, "recorder"):
+    if not hasattr(function, "recorder") or not hasattr(function, "prepared"):
         raise CheckError(
             f"expected a function made with nbfn.function, found {type(function).__name__} "
             f"{shorten(repr(function))}"
@@ -120,7 +121,8 @@ def trial_of(function: Recorded, args: Sequence[Any], kwargs: Mapping[str, Any])
         inspect.signature(function.python_function).bind(*args, **kwargs)
         return Trial(function, args, kwargs)
     except TypeError as error:
-        raise CheckError(f"`{function.label}` cannot be called like this: {error}") from None
+        why = str(error).removeprefix(f"`{function.label}`: ")
+        raise CheckError(f"`{function.label}` cannot be called like this: {why}") from None
 
 
 class _Source:
@@ -223,7 +225,8 @@ def _leaks(outcome: Outcome, source: _Source) -> Iterator[Difference]:
 def _reads(source: _Source) -> Iterator[Difference]:
     """Yields what a trace reads once, such as the clock or a file; two runs need not show it."""
     for effect in source.effects:
-        if effect.reason.kind == "read":
+        # AutoGraph converts a loop over a dataset to a loop of the graph.
+        if effect.reason.kind == "read" and effect.reason is not LOOPS_OVER_DATA:
             sentence = f"it {effect.reason.text} at each eager call, and once while tracing"
             advice = f"; {effect.reason.advice}" if effect.reason.advice else ""
             site = source.site(effect.file, effect.inner)

@@ -20,6 +20,7 @@ from nbfn import _tensorflow
 from nbfn.code import plain_function
 from nbfn.functions.checking.agreement import disagreement, disagreements
 from nbfn.functions.recording.recorded import Recorded
+from nbfn.functions.signatures.misfit import clearer_error
 from nbfn.functions.traces.variable_names import named_leaves, names_for
 from nbfn.state.helpers import named_values, with_helpers
 from nbfn.state.saved import SavedState, content
@@ -203,12 +204,18 @@ class Trial:
     def traced(self, copy: Any) -> Any:
         """Traces a private function for the arguments, without showing its prints."""
         with _listening(Counter(), ()):
-            return copy.get_concrete_function(*self._specs, **self._kwargs)
+            try:
+                return copy.get_concrete_function(*self._specs, **self._kwargs)
+            except TypeError as error:
+                plain = clearer_error(self._function, self._args, self._kwargs, error)
+                if plain is None:
+                    raise
+                raise plain from None
 
     def serve(self, concrete: Any) -> Exception | None:
         """Makes the call with a trace of `traced`; returns the error that it raised, if any."""
+        self._add_variables_of(concrete)  # before `restore`: only Python state may hold them
         self._python.restore()
-        self._add_variables_of(concrete)
         try:
             concrete(*self._args, **self._kwargs)
         except Exception as error:

@@ -22,7 +22,7 @@ class Explanation:
 
     Attributes:
         trace: The trace that would serve it; None if it would be traced.
-        causes: Why none would; empty if one would.
+        causes: Why none would; what makes the trace stale if one would.
         nearest: The traces nearest to what it needs.
         remedy: What to change so that it does not retrace.
     """
@@ -37,7 +37,8 @@ class Explanation:
         """What would happen, and which trace serves the call or why none does, as text."""
         if self.trace is not None:
             arguments = self.trace.signature or "no arguments"
-            return "a hit", f"trace {self.trace.number} would serve ({arguments})"
+            stale = f", and it is stale: {reasons(self.causes)}" if self.causes else ""
+            return "a hit", f"trace {self.trace.number} would serve ({arguments}){stale}"
         why = reasons(self.causes)
         if not self.nearest:
             return "would trace", why
@@ -57,7 +58,10 @@ def explanation(function: Recorded, args: Any, kwargs: Any) -> Explanation:
         _tensorflow.canonical(function, args, kwargs)
         return Explanation(None, (recorder.next_first_cause(),))
     if looked_up.concrete is not None:
-        return Explanation(recorder.traces.get(id(looked_up.concrete)))
+        trace = recorder.traces.get(id(looked_up.concrete))
+        if trace is None or recorder.guards.on_stale not in ("warn", "raise"):
+            return Explanation(trace)
+        return Explanation(trace, recorder.staleness.changes_since(trace))
     wanted = recorder.wanted(looked_up.function_type)
     causes, nearest = explain(wanted, list(recorder.traces.values()))
     return Explanation(None, causes, nearest, recorder.remedy(causes, call_site(), wanted))

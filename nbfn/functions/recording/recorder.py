@@ -111,6 +111,7 @@ class Recorder(Record):
         relaxing: The code with which the user can let one trace serve more calls; None for
             ``relax()``.
         by_value: Parameters whose values make traces by its input signature.
+        is_saved: Whether it is of a SavedModel, which has no Python to trace again.
         warns: Whether it warns of many retraces; False where each retrace is shown anyway.
         recursive: Whether it has called itself while it was traced.
         on_cache_change: Called when a trace enters or leaves the cache.
@@ -129,6 +130,7 @@ class Recorder(Record):
         self.reference_expression: Callable[[], str | None] = lambda: name
         self.relaxing: str | None = None
         self.by_value: frozenset[str] = frozenset()
+        self.is_saved = False
         self.warns = True
         self.recursive = False
         self.on_cache_change: Callable[[], None] = lambda: None
@@ -426,11 +428,14 @@ class Recorder(Record):
         return FAILED if self.failures else self.first_cause
 
     def remedy(self, causes: tuple[Cause, ...], site: Site, wanted: Wanted) -> Remedy | None:
-        """Returns what to change so that such a call at this site does not miss."""
-        return self._find_remedy(causes, site, wanted)()
+        """Returns what to change so that such a call at this site, not yet made, does not miss."""
+        if self.is_saved:
+            return Remedy("Pass what it was saved for: a SavedModel has no Python code to retrace")
+        has_one = sum(trace.serves_calls for trace in self.traces.values()) == 1
+        return self._find_remedy(causes, site, wanted, has_one and self.relaxing is None)()
 
     def _find_remedy(
-        self, causes: tuple[Cause, ...], site: Site, wanted: Wanted
+        self, causes: tuple[Cause, ...], site: Site, wanted: Wanted, waits: bool = False
     ) -> Callable[[], Remedy | None]:
         """Returns a function that returns the remedy, after a search for the function's name."""
         called = CallDescription(
@@ -440,6 +445,7 @@ class Recorder(Record):
             wanted.key.parameters,
             recursive=self.recursive,
             by_value=self.by_value,
+            waits=waits,
         )
         if wanted.context is not None and wanted.context.strategy is not None:
             return functools.partial(remedy_for, replace(called, unnamed=_UNDER_A_STRATEGY), causes)

@@ -28,6 +28,7 @@ class CallDescription:
         unnamed: Advice on how one trace can serve more calls, if there is no code for that.
         recursive: Whether it calls itself while it is traced, so that each number needs a trace.
         by_value: Parameters declared as ``TRACE_ON_NEW_VALUE``.
+        waits: Whether there is one trace only, which ``relax()`` leaves as it is.
     """
 
     name: str | None
@@ -37,6 +38,7 @@ class CallDescription:
     unnamed: str = "give the function a name, and call its relax()"
     recursive: bool = False
     by_value: frozenset[str] = frozenset()
+    waits: bool = False
 
 
 def remedy_for(called: CallDescription, causes: Sequence[Cause]) -> Remedy | None:
@@ -68,7 +70,7 @@ def remedy_for(called: CallDescription, causes: Sequence[Cause]) -> Remedy | Non
         sentences.append(_cast_advice(cast, written=rewritten is not None))
         code += [rewritten] if rewritten else []
     if relaxed:
-        sentences.append(_relax_advice(relaxed))
+        sentences.append(_relax_advice(relaxed) + ", once this call has traced" * called.waits)
         if not others:  # a signature cannot cover other differences
             if called.name is None and called.relaxing is None:
                 sentences[-1] += f": {called.unnamed}"

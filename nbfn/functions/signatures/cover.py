@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,14 @@ from nbfn.text import with_article
 
 if TYPE_CHECKING:
     from nbfn.functions.traces.trace import Trace
+
+
+_SPEC = re.compile(
+    r"(?<![\w.])((Ragged|Sparse|)Tensor(Spec|Shape)|IndexedSlicesSpec|DatasetSpec)\b"
+)
+"""Classes as TensorFlow prints them in specifications, without their module."""
+
+_PUBLIC = {"DatasetSpec": "tf.data.DatasetSpec"}
 
 
 class RelaxError(NbfnError, ValueError):
@@ -46,11 +55,12 @@ class Cover:
         """Returns the arguments of a call, with numbers converted where the signature has tensors.
 
         Arguments of another structure, or with a tensor of another dtype, are returned unchanged: a
-        Python number combines with tensors of any dtype, a tensor does not.
+        Python number combines with tensors of any dtype, a tensor does not. So are those with
+        another flag, for which the code may do with the number what no tensor can.
         """
         flat = self._flat_like(args, kwargs)
         specs = tf.nest.flatten((self.args, self.kwargs))
-        if flat is None or any(map(_has_another_dtype, specs, flat)):
+        if flat is None or any(map(_is_of_another_kind, specs, flat)):
             return args, kwargs
         for i in self.converted:
             if number_fits(flat[i], specs[i].dtype):
@@ -225,9 +235,12 @@ def _merge(general: list[Any], structure: Any, other: Any) -> list[Any] | None:
     return merged
 
 
-def _has_another_dtype(spec: Any, value: Any) -> bool:
-    dtype = getattr(value, "dtype", None)
-    return isinstance(spec, tf.TensorSpec) and dtype is not None and spec.dtype != dtype
+def _is_of_another_kind(item: Any, value: Any) -> bool:
+    """Returns whether a value has another dtype than an item, or is another flag."""
+    if isinstance(item, tf.TypeSpec | ObjectSpec) or _is_number(item):
+        dtype = getattr(value, "dtype", None)
+        return isinstance(item, tf.TensorSpec) and dtype is not None and item.dtype != dtype
+    return not _serves(item, value)
 
 
 def _serves(item: Any, value: Any) -> bool:
@@ -271,9 +284,10 @@ def _common(left: tf.TypeSpec, right: tf.TypeSpec) -> tf.TypeSpec | None:
 
 
 def _pattern_of(item: Any) -> Any:
-    if isinstance(item, tf.TypeSpec):
-        return item
-    return TRACE_ON_NEW_VALUE if isinstance(item, ObjectSpec) else PYTHON_VALUE
+    # `VariableSpec` is not public (TensorFlow 2.21).
+    if isinstance(item, ObjectSpec) or type(item).__name__ == "VariableSpec":
+        return TRACE_ON_NEW_VALUE
+    return item if isinstance(item, tf.TypeSpec) else PYTHON_VALUE
 
 
 def _text(item: Any) -> str:
@@ -281,11 +295,17 @@ def _text(item: Any) -> str:
         shape = None if item.shape.rank is None else item.shape
         return f"tf.TensorSpec({shape}, tf.{item.dtype.name})"
     if isinstance(item, tuple):
-        return f"({', '.join(map(_text, item))}{',' if len(item) == 1 else ''})"
+        name = type(item).__name__ if hasattr(item, "_fields") else ""
+        return f"{name}({', '.join(map(_text, item))}{',' if len(item) == 1 else ''})"
     if isinstance(item, list):
         return f"[{', '.join(map(_text, item))}]"
     if isinstance(item, dict):
         return "{" + ", ".join(f"{key!r}: {_text(value)}" for key, value in item.items()) + "}"
+    if hasattr(type(item), "__attrs_attrs__"):
+        fields = [(each.name, getattr(item, each.name)) for each in type(item).__attrs_attrs__]
+        return f"{type(item).__name__}({', '.join(f'{n}={_text(v)}' for n, v in fields)})"
+    if isinstance(item, tf.TypeSpec):
+        return _SPEC.sub(lambda found: _PUBLIC.get(found[0], f"tf.{found[0]}"), repr(item))
     return repr(item)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from nbfn.code import is_user_module
 from nbfn.functions.signatures.pattern import SignatureError, match
 from nbfn.text import with_article
 
@@ -85,7 +86,8 @@ def _instead_of(value: Any, path: str, kind: str) -> str:
             f"Make {kind} a typing.NamedTuple, or a tf.experimental.ExtensionType: then the "
             "tensors in it are arguments, too"
         )
-    return f"Pass the tensors and numbers that it holds, or give {kind} a __hash__"
+    is_users = is_user_module(type(value).__module__)
+    return "Pass the tensors and numbers that it holds" + f", or give {kind} a __hash__" * is_users
 
 
 def _why(function: Any, args: Any, kwargs: Any) -> str:

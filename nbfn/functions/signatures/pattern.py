@@ -28,6 +28,9 @@ class _Marker:
     def __repr__(self) -> str:
         return f"nbfn.{self.name}"
 
+    def __reduce__(self) -> str:  # copies and pickles are the marker itself
+        return self.name
+
 
 PYTHON_VALUE = _Marker("PYTHON_VALUE")
 """In an input signature: a Python value; each value has a trace of its own."""
@@ -121,7 +124,7 @@ class Pattern:
         return frozenset(name for name, item in pairs if isinstance(item, _Marker))
 
     def match(self, function: Any, args: Any, kwargs: Any) -> tuple[Any, Any, dict[str, Any]]:
-        """Matches a call.
+        """Matches a call, or specifications.
 
         Returns:
             What to trace for, the arguments, converted to tensors where the pattern requires it,
@@ -162,6 +165,8 @@ def _pattern_of(value: Any) -> Any:
 def match(path: str, pattern: Any, value: Any) -> tuple[Any, Any]:
     """Returns what to trace for and what to call with, for an argument or a part of one.
 
+    A specification in place of a tensor is both.
+
     Raises:
         SignatureError: If the value does not match the pattern.
     """
@@ -170,13 +175,13 @@ def match(path: str, pattern: Any, value: Any) -> tuple[Any, Any]:
             return value, value
         return tf.type_spec_from_value(value), value
     if pattern is PYTHON_VALUE:
-        if tf.is_tensor(value):
+        if tf.is_tensor(value) or isinstance(value, tf.TypeSpec):
             raise SignatureError(
                 f"`{path}` is a tensor, but the input signature expects a Python value"
             )
         return value, value
     if isinstance(pattern, _AnyDtype):
-        tensor = tf.convert_to_tensor(value)
+        tensor = value if isinstance(value, tf.TensorSpec) else tf.convert_to_tensor(value)
         return match(path, tf.TensorSpec(pattern.shape, tensor.dtype), tensor)
     if isinstance(pattern, tf.TensorSpec):
         return pattern, _tensor(path, pattern, value)
@@ -193,7 +198,8 @@ def match(path: str, pattern: Any, value: Any) -> tuple[Any, Any]:
 
 def _tensor(path: str, spec: tf.TensorSpec, value: Any) -> Any:
     try:
-        tensor = value if tf.is_tensor(value) else tf.convert_to_tensor(value, spec.dtype)
+        is_given = tf.is_tensor(value) or isinstance(value, tf.TensorSpec)
+        tensor = value if is_given else tf.convert_to_tensor(value, spec.dtype)
     except (TypeError, ValueError) as error:
         raise SignatureError(
             f"`{path}` is {_describe(value)}, which is not a {spec.dtype.name} tensor: {error}"

@@ -89,7 +89,9 @@ def renew(function: Recorded) -> tuple[Trace, ...]:
         concrete = trace.live_concrete()
         if not causes or concrete is None:
             continue
-        if trace.serves_calls:
+        current = [e for e in function.traces if not recorder.staleness.changes_since(e)]
+        replaced = any(trace.differs_in_state_alone(e.key, e.context) for e in current)
+        if trace.serves_calls and not replaced:
             # TensorFlow knows a declared signature, whose specifications may have no names.
             has_signature = function.input_signature is not None
             args, kwargs = ((), {}) if has_signature else with_objects(signature_of(trace))
@@ -99,7 +101,7 @@ def renew(function: Recorded) -> tuple[Trace, ...]:
                 continue
             renewed.append(fresh)
         evict(function, trace)
-    return tuple(renewed)
+    return tuple(dict.fromkeys(renewed))
 
 
 def _serving(function: Recorded) -> list[Trace]:

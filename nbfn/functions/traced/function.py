@@ -116,6 +116,10 @@ def function(
     if signature is not None:
         accepted["input_signature"] = signature
     bare = _tensorflow.tf_function(func, **accepted)
+    # TensorFlow copies attributes of `func`, such as `_run_eagerly` of a Keras model.
+    for name in vars(bare).keys() & getattr(func, "__dict__", {}).keys():
+        if hasattr(TracedFunction, name) and not name.startswith("__"):
+            del vars(bare)[name]
     bare.__class__ = TracedFunction  # `tf.function` cannot be asked for a subclass
     traced = cast("TracedFunction", bare)
     traced.start_recording(settings)
@@ -133,7 +137,8 @@ def copy_of(original: Any) -> tuple[TracedFunction, tuple[Any, ...]]:
     # The signature of a method has no place for the instance.
     signature = original.input_signature if owner is None else None
     options = _tensorflow.options_of(original)
-    copy = function(plain_function(original.python_function), signature, **options)
+    python = original.python_function
+    copy = function(python if owner is None else plain_function(python), signature, **options)
     unregister(copy)
     return copy, () if owner is None else (owner,)
 

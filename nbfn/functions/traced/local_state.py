@@ -39,13 +39,25 @@ def with_local_variables(name: str, call: Callable[[], Any]) -> Any:
     with tf.variable_creator_scope(create):
         result = tf.nest.map_structure(_value, call())
     gc.collect()  # a variable in a reference cycle of the trace is not kept
-    alive = [variable.name for reference in references if (variable := reference()) is not None]
+    alive = [each().name for each in references if _is_kept(each)]  # type: ignore[union-attr]
     if alive:
         raise LocalStateError(
             f"`{name}` keeps {', '.join(f'`{each}`' for each in alive)} beyond the call, but with "
             "local_state=True a variable lives for one call; return its value, or create it outside"
         )
+    for reference in references:
+        if reference() is not None:  # a tape keeps it
+            _tensorflow.unwatch(_tensorflow.enclosing_graphs(), reference())
     return result
+
+
+def _is_kept(reference: weakref.ReferenceType[Any]) -> bool:
+    """Returns whether a Python object refers to a variable.
+
+    A tape around the call is none: it keeps the variables that it watches until it ends.
+    """
+    variable = reference()
+    return variable is not None and bool(gc.get_referrers(variable))
 
 
 def _value(part: Any) -> Any:

@@ -141,7 +141,8 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         self._clones: list[weakref.ReferenceType[TracedFunction]] = []
         self._states = StateFunctions()
         is_bound = isinstance(python, MethodType)
-        is_known = self.name.isidentifier() and not is_bound
+        is_named = hasattr(plain_function(python), "__name__")  # a partial or an object is not
+        is_known = is_named and self.name.isidentifier() and not is_bound
         self.known_as: str | None = self.name if is_known else None
         self.recorder.reference_expression = lambda: (
             None if (me := own()) is None else me.reference_expression()
@@ -491,11 +492,14 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         """
         if self.converts:
             args, kwargs = self._converted(args, kwargs)
-        if self._pattern is not None:
-            return self._pattern.match(self, args, kwargs)
         signature = self.input_signature
-        # A concrete function has no defaults: it needs all arguments (TensorFlow 2.21).
-        args, kwargs = _tensorflow.canonical(self, args, kwargs)
+        try:
+            if self._pattern is not None:
+                return self._pattern.match(self, args, kwargs)
+            # A concrete function has no defaults: it needs all arguments (TensorFlow 2.21).
+            args, kwargs = _tensorflow.canonical(self, args, kwargs)
+        except TypeError as error:
+            raise clearer_error(self, args, kwargs, error) or error from None
         if signature is None:
             return args, args, kwargs
         values = [_fit(spec, value) for spec, value in zip(signature, args, strict=False)]
@@ -514,10 +518,19 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         try:
             calls.append(self.recorder)
             calls.eager_depth += depth == calls.eager_depth
-            return self._run_python(self.python_function, args, kwargs)
+            return self._run_without_trace(args, kwargs)
         finally:
             del calls[depth:]
             calls.eager_depth = min(calls.eager_depth, depth)
+
+    def _run_without_trace(self, args: Any, kwargs: Any) -> Any:
+        """Runs the Python function in place of a trace, or as a part of the trace around it."""
+        __tracebackhide__ = True
+        python = self.python_function
+        if self._autograph and tf.inside_function():
+            run = _tensorflow.Conversion(always=True).call
+            return self._run_python(lambda *a, **k: run(python, a, k), args, kwargs)
+        return self._run_python(python, args, kwargs)
 
     def _run_python(self, python: Any, args: Any, kwargs: Any) -> Any:
         """Calls the Python function, converted or not, here or on the replicas of a strategy."""
@@ -583,6 +596,8 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> Any:
         """Returns the concrete function for values or specifications, as ``tf.function`` does."""
+        if self._pattern is not None:
+            args, _, kwargs = self.prepared(args, kwargs)
         return self.request(args, kwargs, counts=_tensorflow.schedules())
 
     def request(
@@ -601,7 +616,13 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
     def _make_concrete(self, call: Call, args: Any, kwargs: Any) -> Any:
         host = self._host_for(args, kwargs, self.recorder.guards.state)
         trace = functools.partial(_Base.get_concrete_function, host, *args, **kwargs)
-        return self._while_open(call, host, trace)
+        try:
+            return self._while_open(call, host, trace)
+        except TypeError as error:
+            clearer = self._clearer(error, call, args, kwargs)
+            if clearer is None:
+                raise
+            raise clearer from None
 
     def trace_eager_call(self, args: Sequence[Any], reason: Cause | None = None) -> Trace | None:
         """Makes the trace of a call that Python has run, as the call would have made it.
@@ -631,7 +652,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             The trace; its ``graph`` is the ``tf.Graph``.
         """
         named = {name: long_form(value) for name, value in kwargs.items()}
-        concrete = self.request(tuple(map(long_form, args)), named)
+        concrete = self.get_concrete_function(*map(long_form, args), **named)
         return self.recorder.traces[id(concrete)]
 
     def explain(self, *args: Any, **kwargs: Any) -> Explanation:

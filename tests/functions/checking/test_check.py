@@ -314,7 +314,7 @@ def test_signatures_and_local_state() -> None:
 )
 def test_some_arguments_have_defaults_and_others_are_given(make, args, kwargs) -> None:
     def scaled(x, training=False, mask=None, *, scale=2.0, **others):
-        y = x * scale if training else x
+        y = x * scale if training else x * 1.0
         return y + sum(others.values())
 
     function, x, expected = make(scaled), tf.ones([2]), scaled(1.0, *args, **kwargs)
@@ -343,6 +343,18 @@ def test_it_is_seen_nowhere(monkeypatch) -> None:
     assert seen_meanwhile == []
     assert {each.id for each in live_functions()} == before
     assert (f.calls, f.hits, len(f.traces)) == (1, 0, 1)
+
+
+def test_a_loop_over_a_dataset_is_in_the_graph() -> None:
+    data = tf.data.Dataset.range(4)
+
+    @nbfn.function
+    def total(x):
+        for each in data:
+            x += each
+        return x
+
+    assert run(total, tf.constant(0, tf.int64)).ok
 
 
 def test_bad_input_is_refused_by_name() -> None:

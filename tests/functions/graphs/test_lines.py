@@ -68,11 +68,27 @@ def test_compiled_and_plain_functions() -> None:
     assert nbfn.lines(nbfn.watch(tf.function(lambda x: x @ x)), batch).lines
 
 
+def test_a_function_that_creates_its_variables() -> None:
+    made = []
+
+    @nbfn.function
+    def first(x):
+        if not made:
+            made.append(tf.Variable(2.0))
+        return x * made[0]
+
+    assert nbfn.lines(first, batch).lines
+    assert not made
+    assert float(first(tf.constant(1.0))) == 2.0
+
+
 def test_what_is_no_function_or_does_not_fit() -> None:
     with pytest.raises(CheckError):
         nbfn.lines(step, batch, 3)
     with pytest.raises(CheckError):
         nbfn.lines(lambda x: x, batch)
+    with pytest.raises(CheckError, match="found WrappedFunction"):
+        nbfn.lines(nbfn.wrap_function(lambda x: x, [tf.TensorSpec([300, 300])]), batch)
     with pytest.raises(tf.errors.InvalidArgumentError):
         nbfn.lines(nbfn.function(lambda i: tf.gather(batch, i)), tf.constant(999))
 

@@ -71,6 +71,12 @@ def test_eager_code_stops_too() -> None:
     assert np.isinf(tf.math.log(zero).numpy())
 
 
+def test_eager_code_that_is_sound_goes_on() -> None:
+    with nbfn.stance(BLOCK):
+        assert keras.layers.Dense(2)(tf.ones([1, 3])).shape == [1, 2]
+        assert tf.strings.join(["a", "b"]).numpy() == b"ab"
+
+
 @pytest.mark.parametrize("jit_compile", [False, True])
 def test_keras_fit_stops_at_the_step(jit_compile) -> None:
     model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])

@@ -154,3 +154,20 @@ def test_what_runs_eagerly_at_the_limit_is_no_trace_and_has_no_other_error() -> 
     with pytest.raises(ValueError, match="None") as raised:
         f(tf.ones([3]))
     assert raised.value.__context__ is None
+
+
+@pytest.mark.parametrize("convert", [True, False])
+@pytest.mark.parametrize("name", ["eager", "eager_on_retrace", None])
+def test_what_runs_inside_a_trace_is_converted_as_its_own_trace(name, convert: bool) -> None:
+    @nbfn.function(max_traces=1, on_limit="eager")
+    def third(x):
+        for _ in tf.range(3):
+            x = x + 1.0
+        return x
+
+    third(tf.ones([2]))
+    third.stance = name
+    for function in (tf.function, nbfn.function):
+        outer = function(lambda x: third(x), autograph=convert)
+        assert outer(tf.ones([1])).numpy().tolist() == [4.0]
+    assert (third.calls, len(third.traces)) == (1, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import linecache
 import os
 import sys
@@ -254,3 +255,36 @@ def test_a_constant_of_a_helper_module_is_reached_through_the_module(
 
 
 IMPORTED = "a_helper_of_the_users.SCALE = tf.Variable(a_helper_of_the_users.SCALE)"
+
+
+def test_what_is_said_of_a_call_that_is_not_made_holds_then() -> None:
+    @nbfn.function
+    def double(x):
+        return x * 2
+
+    double(tf.ones([1]))
+    waiting = double.explain(tf.ones([2])).remedy
+    assert str(waiting) == (
+        "Let one trace serve every size of `x`, once this call has traced: double.relax()"
+    )
+    double(tf.ones([2]))
+    assert (
+        str(double.retraces[-1].remedy) == "Let one trace serve every size of `x`: double.relax()"
+    )
+    assert double.explain(tf.ones([3])).remedy == double.retraces[-1].remedy
+    double.relax()
+    assert double.explain(tf.ones([3])).trace is double.traces[-1]
+
+
+def test_code_names_no_function_without_a_name() -> None:
+    def scaled(by, x):
+        return by * x
+
+    class Scaled:
+        def __call__(self, x):
+            return 2 * x
+
+    for python in (functools.partial(scaled, 2), Scaled()):
+        unnamed = [nbfn.function(python)]
+        unnamed[0](tf.ones([1])), unnamed[0](tf.ones([2]))
+        assert unnamed[0].retraces[0].remedy.code is None

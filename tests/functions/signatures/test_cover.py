@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import attrs
 import pytest
 import tensorflow as tf
 
@@ -40,6 +44,47 @@ def test_the_text_of_a_suggestion_is_a_signature() -> None:
         declared = nbfn.function(function, input_signature=signature)
         x = tf.ones([5]) if function is double else [tf.ones([5])]
         assert declared(x, *rest).numpy().tolist() == f(x, *rest).numpy().tolist()
+
+
+class Pair(NamedTuple):
+    x: Any
+    y: Any
+
+
+@attrs.define
+class Both:
+    x: Any
+
+
+class Masked(tf.experimental.ExtensionType):
+    value: tf.Tensor
+
+
+def _sizes(make: Callable[[Any], Any]) -> list[Any]:
+    return [make(tf.ones([size])) for size in (2, 3)]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pytest.param(_sizes(lambda x: tf.RaggedTensor.from_tensor(x[None])), id="ragged"),
+        pytest.param(_sizes(tf.sparse.from_dense), id="sparse"),
+        pytest.param(_sizes(lambda x: tf.IndexedSlices(x, tf.range(x.shape[0]))), id="slices"),
+        pytest.param(_sizes(tf.data.Dataset.from_tensors), id="dataset"),
+        pytest.param(_sizes(tf.Variable), id="variable"),
+        pytest.param(_sizes(lambda x: Pair(x, 3)), id="named tuple"),
+        pytest.param(_sizes(Both), id="attrs"),
+        pytest.param(_sizes(Masked), id="extension type"),
+    ],
+)
+def test_the_text_names_public_classes(values: list[Any]) -> None:
+    f = nbfn.function(lambda x: type(x) is type(values[0]))
+    for value in values:
+        f(value)
+    names = {"tf": tf, "nbfn": nbfn, "Pair": Pair, "Both": Both, "Masked": Masked}
+    signature = eval(str(f.suggest()), names)
+    declared = nbfn.function(lambda x: 1, input_signature=signature)
+    assert [int(declared(value)) for value in values] == [1, 1]
 
 
 def test_ranks_are_covered_by_an_unknown_rank() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import deque
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -95,6 +96,7 @@ class Row(NamedTuple):
         pytest.param([{"a": {1}}], [{"a": frozenset({1})}], id="inner set"),
         pytest.param(Batch(tf.ones([2])), Row(tf.ones([2])), id="dataclass"),
         pytest.param(Equal(), None, id="no hash"),
+        pytest.param(deque([1]), [1], id="class of Python"),
     ],
 )
 def test_what_keys_no_trace_is_named_with_what_does(argument: Any, instead: Any) -> None:
@@ -106,3 +108,27 @@ def test_what_keys_no_trace_is_named_with_what_does(argument: Any, instead: Any)
             call(argument)
     f(instead)
     assert f.hits == 1
+
+
+@pytest.mark.parametrize(
+    "ask",
+    ["run", "get_concrete_function", "graph_function", "check", "numerics", "values"],
+)
+def test_what_is_asked_with_arguments_that_do_not_fit(ask: str) -> None:
+    many = tf.zeros([1000])
+    f = nbfn.function(lambda x, y: x, input_signature=[SPEC, SPEC])
+    for arguments in ((many,), (many, tf.constant("a"))):
+        with pytest.raises(TypeError, match=r"`<lambda>`.*`?y") as raised:
+            getattr(f, ask)(*arguments)
+        assert isinstance(raised.value, nbfn.NbfnError)
+        assert "Received args" not in str(raised.value)
+    if ask != "check":  # it reports what the traced call raises
+        with pytest.raises(SignatureError, match="`batch` is a Batch"):
+            getattr(nbfn.function(lambda batch: 0), ask)(Batch(many))
+
+
+def test_a_request_keeps_an_error_of_the_functions_own() -> None:
+    inner = tf.function(one, input_signature=[SPEC])
+    f = nbfn.function(lambda x: inner(x), autograph=False)
+    with pytest.raises(TypeError, match=r"^Binding inputs to tf\.function failed"):
+        f.graph_function(tf.ones([3]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,36 @@ def test_short_forms_in_nests_and_in_graph_function() -> None:
     trace = g.graph_function((tf.float32, (None, 10)))
     assert trace.graph.inputs[0].shape.as_list() == [None, 10]
     assert g.graph_function((tf.float32, (None, 10))) is trace
+
+
+def test_a_requested_trace_is_the_one_that_calls_find() -> None:
+    x, signature = tf.ones([3]), [(tf.float32, [None]), nbfn.PYTHON_VALUE]
+    f = nbfn.function(lambda x, n: x * n, input_signature=signature)
+    trace = f.graph_function(x, 2)
+    for specification in (x, tf.TensorSpec([5]), (tf.float32, [4])):
+        assert f.graph_function(specification, 2) is trace
+    f(x, 2)
+    assert (len(f.traces), f.hits, f.retraces) == (1, 1, ())
+    for arguments in ((tf.TensorSpec([3], tf.int32), 2), (x, tf.TensorSpec([])), (x,)):
+        with pytest.raises(nbfn.SignatureError):
+            f.graph_function(*arguments)
+    lists = nbfn.function(
+        tf.add_n, input_signature=[nbfn.ListOf((nbfn.TRACE_ON_NEW_VALUE, [None]))]
+    )
+    assert lists.graph_function([tf.TensorSpec([3])] * 2) is lists.graph_function([x, x])
+
+
+@pytest.mark.parametrize(
+    "copied", [copy.copy, copy.deepcopy, lambda f: pickle.loads(pickle.dumps(f))]
+)
+def test_a_copy_has_the_pattern(copied: Any) -> None:
+    signature = [(nbfn.TRACE_ON_NEW_VALUE, [None]), nbfn.PYTHON_VALUE, nbfn.TRACE_ON_NEW_VALUE]
+    f = copied(nbfn.function(_scaled, input_signature=signature))
+    assert f(tf.ones([2]), 3, 2).numpy().tolist() == [6.0, 6.0]
+
+
+def _scaled(x: Any, n: Any, m: Any) -> Any:
+    return x * n * m
 
 
 def test_python_values_by_keyword_and_in_a_dry_run() -> None:

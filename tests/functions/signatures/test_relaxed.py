@@ -167,6 +167,38 @@ def test_what_is_declared_is_renewed_as_it_was_declared(name: str | None) -> Non
     assert f.hits == 1
 
 
+def test_numbers_stay_numbers_for_another_flag() -> None:
+    f, x = nbfn.function(lambda x, n, scales=False: x * n if scales else x), tf.ones([2])
+    for n in (1, 2):
+        f(x, n)
+    f.relax()
+    assert f(x, 3, scales=True).numpy().tolist() == [3.0, 3.0]
+    f(x, 4, scales=True)
+    f.relax()
+    assert f(x, 5, scales=True).numpy().tolist() == [5.0, 5.0]
+    assert f(x, 5).numpy().tolist() == [1.0, 1.0]
+    assert f.hits == 2
+    assert len(f.traces) == 2
+
+
+def test_what_has_been_traced_again_is_not_renewed_again() -> None:
+    space: dict[str, Any] = {"rate": 1.0, "__name__": "__main__"}
+    exec("def scaled(x): return x * rate", space)
+    f, x = nbfn.function(space["scaled"]), tf.constant(1.0)
+    for rate in (1.0, 2.0, 3.0):
+        space["rate"] = rate
+        f(x)
+    assert f.renew() == ()
+    assert [trace.number for trace in f.traces] == [3]
+    space["rate"] = 4.0
+    f(x)
+    space["rate"] = 5.0
+    (made,) = f.renew()
+    assert f.traces == (made,)
+    assert float(f(x)) == 5.0
+    assert (made.hits, f.calls) == (1, 5)
+
+
 SIZES = ("len(x)", "x.shape[0]", "x.shape[-1]")
 CODES = (
     "tf.reduce_sum(x) / {}",

@@ -68,6 +68,17 @@ def test_a_variable_that_escapes_is_refused() -> None:
     assert f.traces == ()
 
 
+def test_the_first_call_may_be_below_a_tape() -> None:
+    f = nbfn.function(lambda x: x * accumulate(2.0), local_state=True)
+    x = tf.constant(1.0)
+    for _ in range(2):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+        assert (float(y), float(tape.gradient(y, x))) == (3.0, 3.0)
+    assert (f.calls, f.hits) == (2, 1)
+
+
 def test_outer_variables_are_captured_as_usual() -> None:
     total = tf.Variable(0.0)
 

@@ -203,6 +203,21 @@ def test_get_concrete_function_is_no_call_and_no_retrace() -> None:
     assert f.traces[1].hits == 1
 
 
+def test_attributes_of_a_callable_object_hide_no_method() -> None:
+    class Model:
+        def __init__(self):
+            self.run = self._run_eagerly = self.note = 3
+
+        def __call__(self, x):
+            return x + 1
+
+    f = nbfn.function(Model())
+    assert f.run(tf.constant(1)).value.numpy() == 2
+    with nbfn.stance("eager"):
+        assert f(tf.constant(1)).numpy() == 2
+    assert f.note == tf.function(Model()).note == 3
+
+
 @pytest.mark.parametrize("calls", [0, 1])
 def test_pickle_and_deepcopy_start_afresh(calls: int) -> None:
     f = nbfn.function(double)

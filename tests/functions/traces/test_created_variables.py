@@ -155,6 +155,23 @@ def test_a_request_that_fails_leaves_the_first_trace_to_the_next_call(request_na
     assert f(tf.ones([1, 2])).numpy().tolist() == [[2.0]]
 
 
+@pytest.mark.parametrize("request_name", ["get_concrete_function", "graph_function", "run"])
+def test_a_second_request_finds_the_trace_of_the_first(request_name: str) -> None:
+    made: list[Any] = []
+
+    @nbfn.function
+    def f(x: Any) -> Any:
+        if not made:
+            made.append(tf.Variable(2.0))
+        return x * made[0]
+
+    x = tf.constant(1.0)
+    for _ in range(2):
+        getattr(f, request_name)(x)
+    assert float(f(x)) == 2.0
+    assert (len(f.traces), f.hits) == (2, 1)
+
+
 def test_the_trace_around_a_function_that_creates_variables_is_kept() -> None:
     # TensorFlow traces the inner function again and the outer one once: the numbers go on.
     class Model:

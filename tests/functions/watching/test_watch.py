@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import threading
 import weakref
@@ -251,6 +252,25 @@ def test_a_method_is_checked_on_its_object() -> None:
     watched = nbfn.watch(counter)["add"]
     assert watched.check(tf.constant(1.0)).variables == 1
     assert float(counter.total) == 1.0
+
+
+def test_a_bound_method_and_a_decorated_function_are_examined_as_they_are() -> None:
+    class Model:
+        def step(self, x):
+            return x * 2.0
+
+    def logarithm_of(function):
+        @functools.wraps(function)
+        def wrapped(x):
+            return tf.math.log(function(x))
+
+        return wrapped
+
+    step, x = nbfn.watch(tf.function(Model().step)), tf.constant([1.0, 2.0])
+    assert step.check(x).ok
+    assert step.run(x).value.numpy().tolist() == [2.0, 4.0]
+    watched = nbfn.watch(tf.function(logarithm_of(lambda x: x - 1.0)))
+    assert len(watched.numerics(x).findings) == 1
 
 
 def test_counts_are_exact_under_threads() -> None:
