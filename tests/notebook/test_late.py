@@ -59,7 +59,9 @@ def test_functions_models_and_variables_are_there_after_the_cell_that_loads(shel
     shell.run_cell(MADE).raise_error()
     shell.run_cell("%load_ext nbfn").raise_error()
     seen = traces()
-    assert seen.items() >= {"scaled": 2, "holder.doubled": 2, "net.train_function": 1}.items()
+    assert seen.items() >= {"scaled": 2, "holder.doubled": 2}.items()
+    # The second is what Keras 3.16 calls if an execution has one step.
+    assert 1 in (seen["net.train_function"], seen.get("net.train_step"))
     state = feed().snapshot().state
     assert {"net", "holder"} <= state.models.keys()
     assert "rate" in {row.name for row in state.variables.values()}

@@ -166,17 +166,11 @@ def tf_functions(obj: Any) -> dict[str, Any]:
         for name, value in own
         if isinstance(value, _tensorflow.Function) and name not in _OF_MODELS
     }
-    # Of two of one name, Keras may call the second only (Keras 3.16).
-    of_keras = sorted(keras_functions(obj), key=lambda each: not _is_traced(each[1]))
-    for name, method in of_keras:
+    for name, method in keras_functions(obj):
         origin = origin_of(method)
         label = name if origin is None or origin.name is None else origin.name
         found.setdefault(label.rpartition(".")[2], method)
     return found
-
-
-def _is_traced(function: Any) -> bool:
-    return function.experimental_get_tracing_count() > 0
 
 
 def keras_functions(obj: Any) -> Iterator[tuple[str, Any]]:
