@@ -57,7 +57,7 @@ class Limit:
             expected = ", ".join(map(repr, get_args(OnLimit)))
             raise ValueError(f"on_limit is {self.on_limit!r}, expected one of {expected}")
 
-    def check(self, name: Callable[[], str], traces: int) -> None:
+    def check(self, name: Callable[[], str], traces: int, why: Callable[[], str]) -> None:
         """Checks, before a trace is made, that the limit allows it. May raise."""
         if self.max_traces is None or traces < self.max_traces:
             return
@@ -67,7 +67,7 @@ class Limit:
             raise RunEagerly
         raise TraceLimitError(
             f"`{name()}` has {count(traces, 'trace')}, max_traces is {self.max_traces}, and this "
-            "call needs one more; look at its .retraces for the causes, or raise max_traces"
+            f"call needs one more: {why()}"
         )
 
     def warn(self, name: str, traces: int, retrace: Retrace) -> None:

@@ -262,15 +262,19 @@ class Recorder(Record):
         if call is None:
             return
         found = call.looked_up_in or self._context(_tensorflow.objects(function_type))
-        call.wanted = Wanted(call.key_of(function_type), *found)
+        wanted = call.wanted = Wanted(call.key_of(function_type), *found)
         self._refuse_endless(call)
         if (call.counts or call.explains) and call.added == 0:
             current = stance_of(self.function_id, self.own_stance)
             if self.traces and current != "default":
                 name = self.reference_expression() or self.name
-                remedy = functools.partial(self.remedy, site=call_site(), wanted=call.wanted)
-                enforce(current, name, call.wanted, list(self.traces.values()), remedy)
-            self.limit.check(lambda: self.reference_expression() or self.name, len(self.traces))
+                remedy = functools.partial(self.remedy, site=call_site(), wanted=wanted)
+                enforce(current, name, wanted, list(self.traces.values()), remedy)
+            self.limit.check(
+                lambda: self.reference_expression() or self.name,
+                len(self.traces),
+                lambda: reasons(explain(wanted, list(self.traces.values()))[0]),
+            )
         call.is_tracing = True
         call.missed_at = time.perf_counter()
 
