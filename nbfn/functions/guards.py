@@ -23,9 +23,9 @@ from nbfn.state.bytecode.graph_time import NOTHING
 from nbfn.state.bytecode.reads import Named
 from nbfn.state.guarded import GuardedState
 from nbfn.state.state import Fingerprints, Source, State
-from nbfn.state.values.fingerprints import fingerprint
+from nbfn.state.values.fingerprints import fingerprint, is_a
 from nbfn.state.values.introspection import Fetch, fetch_of, reference_to
-from nbfn.state.values.unwrapping import fingerprint_of_functions, unwrapped
+from nbfn.state.values.unwrapping import PARTIALS, fingerprint_of_functions, unwrapped
 from nbfn.state.walk import state_of
 
 OnStale = Literal["retrace", "warn", "raise", "ignore"]
@@ -152,6 +152,8 @@ class Guards:
             function = self._python_function()
             # Without a function inside it is an object with `__call__`.
             name = "" if next(unwrapped(function), None) else "self"
+            if is_a(function, PARTIALS):
+                name = "partial"
             own = [("self", self._owner()), (name, function)]
             now = state_of(own, self._graph_time, self.named)
             now.fingerprints.update(self._own_code())

@@ -230,7 +230,7 @@ def test_what_a_partial_holds_is_told_as_its_argument() -> None:
     config["rate"] = 3.0
     assert float(f(ONE)) == 3.0
     assert [str(each) for each in f.retraces[-1].causes] == [
-        "attribute `args` was ({'rate': 2.0},), is ({'rate': 3.0},)"
+        "attribute `partial.args` was ({'rate': 2.0},), is ({'rate': 3.0},)"
     ]
 
 
