@@ -287,3 +287,15 @@ def test_a_class_name_means_one_thing() -> None:
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
     assert {name for name, number in names.items() if number > 1} == set()
+
+
+def test_architecture_names_what_exists() -> None:
+    folders = ("nbfn", "labextension/src", "labextension/test", "tests", "docs", "notebooks")
+    files = [*ROOT.glob("*.*"), *(each for name in folders for each in (ROOT / name).rglob("*.*"))]
+    paths = [each.as_posix() for each in files]
+    code = "\n".join(each.read_text() for each in files if each.suffix in (".py", ".ts", ".tsx"))
+    names = set(re.findall(r"`([\w./]+)(?:\(\))?`", (ROOT / "ARCHITECTURE.md").read_text()))
+    of_files = {each for each in names if each.endswith((".py", ".ts", ".tsx", ".md", ".ipynb"))}
+    assert not [each for each in of_files if not any(path.endswith(f"/{each}") for path in paths)]
+    parts = {part for each in names - of_files if "/" not in each for part in each.split(".")}
+    assert not [part for part in parts if not re.search(rf"\b{re.escape(part)}\b", code)]

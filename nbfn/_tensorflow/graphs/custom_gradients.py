@@ -1,10 +1,10 @@
-"""Frees graphs that the gradients of ``tf.custom_gradient`` would keep for ever.
+"""Lets graphs that use ``tf.custom_gradient`` be freed.
 
-In a graph, TensorFlow registers the gradient of each such call in a registry of the process, from
-which nothing is removed (TensorFlow 2.21, ``ops/custom_gradient.py``). The gradient closes over
-tensors of the graph, which then keeps the values of the variables that it has captured: each trace
-of a training step with Keras, which has such calls, would keep its model. Here the graph itself
-holds its gradients, and the registry refers to the graph weakly.
+For each such call in a graph, TensorFlow adds the gradient to a registry of the process, and never
+removes it (TensorFlow 2.21, ``ops/custom_gradient.py``). The gradient closes over tensors of the
+graph, which then keeps the values of the variables that it has captured. Keras makes such calls, so
+each trace of a training step would keep its model alive. Here the graph itself holds its gradients,
+and the registry refers to the graph weakly.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HELD = "_nbfn_custom_gradients"
 
 
 def hold_custom_gradients(graph: Any) -> None:
-    """Has a graph, and the graphs of its loops, branches and functions, hold their gradients."""
+    """Makes a graph, and those of its loops, branches and functions, hold their gradients."""
     for each in graphs_in(graph):
         if each is graph or not hasattr(each, _HELD):
             _hold(each)

@@ -203,7 +203,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
     def changed_globals(self) -> list[str]:
         """Returns the names of what has changed since it was traced for some call.
 
-        Not of what a later trace for the same arguments has read again.
+        It leaves out what a newer trace for the same arguments has already read.
         """
         changes = {
             each: self.recorder.staleness.changes_since(each)
@@ -288,7 +288,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         try:
             return self._while_open(call, host, work), call
         except RunEagerly:
-            pass  # below: here it would be the context of the user's errors
+            pass  # it runs below: here `RunEagerly` would be chained to the user's errors
         except (TypeError, ValueError) as error:
             clearer = self._clearer(error, call, args, kwargs)
             if clearer is None:
@@ -299,9 +299,9 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         return self._run_eagerly(args, kwargs), call
 
     def _while_open(self, call: Call, host: Any, work: Callable[[], Any]) -> Any:
-        """Does the work of a call, which is one of the open calls of this thread meanwhile.
+        """Does the work of a call, which is listed meanwhile as open on this thread.
 
-        If the first call of a tf.function makes no trace, the next one is its first.
+        A first call that makes no trace does not count as the tf.function's first.
         """
         __tracebackhide__ = True
         calls = this_thread.calls
@@ -312,7 +312,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             with call.interruption:
                 return work()
         except KeyboardInterrupt:
-            if call.is_tracing:  # the cache may be unlike the record
+            if call.is_tracing:  # cache and record may disagree
                 eviction.drop_all(self)
                 self._states.drop_unused(self)
             raise
@@ -423,7 +423,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         return host  # type: ignore[no-any-return]
 
     def _share_with(self, other: Any) -> None:
-        """Makes the calls of another tf.function calls of this function."""
+        """Counts the calls of another tf.function as calls of this one."""
         shared = {k: v for k, v in vars(self).items() if k in _SHARED_BY_CLONES}
         other.__dict__.update(shared, _dispatch=Dispatch(), _clones=[], _states=StateFunctions())
 
