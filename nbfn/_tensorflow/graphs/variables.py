@@ -98,7 +98,10 @@ def local_variable(**options: Any) -> Any:
 def unwatch(graphs: Iterable[Any], variable: Any) -> None:
     """Removes a variable from those that calls of these graphs expect to exist."""
     for graph in graphs:
-        graph._watched_variables.discard(variable)
+        # A `WeakSet` of each `FuncGraph` (TensorFlow 2.21).
+        watched: Any = getattr(graph, "_watched_variables", None)
+        if hasattr(watched, "discard"):
+            watched.discard(variable)
 
 
 _ANONYMOUS = "cd2c89b7-88b7-44c8-ad83-06c2a9158347"

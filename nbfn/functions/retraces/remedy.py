@@ -70,7 +70,8 @@ def remedy_for(called: CallDescription, causes: Sequence[Cause]) -> Remedy | Non
         sentences.append(_cast_advice(cast, written=rewritten is not None))
         code += [rewritten] if rewritten else []
     if relaxed:
-        sentences.append(_relax_advice(relaxed) + ", once this call has traced" * called.waits)
+        when = ", once this call has traced" if called.waits else ""
+        sentences.append(f"{_relax_advice(relaxed)}{when}")
         if not others:  # a signature cannot cover other differences
             if called.name is None and called.relaxing is None:
                 sentences[-1] += f": {called.unnamed}"

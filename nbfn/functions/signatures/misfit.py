@@ -86,8 +86,10 @@ def _instead_of(value: Any, path: str, kind: str) -> str:
             f"Make {kind} a typing.NamedTuple, or a tf.experimental.ExtensionType: then the "
             "tensors in it are arguments, too"
         )
-    is_users = is_user_module(type(value).__module__)
-    return "Pass the tensors and numbers that it holds" + f", or give {kind} a __hash__" * is_users
+    advice = "Pass the tensors and numbers that it holds"
+    if is_user_module(type(value).__module__):
+        return f"{advice}, or give {kind} a __hash__"
+    return advice
 
 
 def _why(function: Any, args: Any, kwargs: Any) -> str:
