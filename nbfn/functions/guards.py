@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 from nbfn import _tensorflow
 from nbfn.code import is_user_module, plain_function
+from nbfn.serial import serial
 from nbfn.site import warn
 from nbfn.state.bytecode.graph_time import NOTHING
 from nbfn.state.bytecode.reads import Named
@@ -260,6 +261,13 @@ class Guards:
             if object_guards.both is None:
                 object_guards.both = self._state_with(self.fingerprints(objects))
             return object_guards.both
+
+    def reads(self, variable: Any, objects: Objects = ()) -> bool:
+        """Returns whether the code reaches a variable, itself or from the objects of a call."""
+        if self.on_stale == "ignore":
+            return False
+        states = [self._own, *([self._guards_of(objects).state] if objects else ())]
+        return any(serial(variable) in state.variables for state in states)
 
     def of_objects(self, objects: Objects) -> ObjectGuards | None:
         """Returns the guards of some objects; None if they are not part of keys."""

@@ -60,6 +60,7 @@ class State:
         opaque: Whether the code may have effects that no source shows: it writes a name, or draws
             from an iterator or random numbers.
         keeps: Whether it keeps user objects alive.
+        variables: The serial numbers of the variables that are reached.
     """
 
     fingerprints: dict[Source, Fingerprint] = field(default_factory=dict)
@@ -75,6 +76,7 @@ class State:
     settings: list[SettingsCheck] = field(default_factory=list)
     opaque: bool = False
     keeps: bool = False
+    variables: set[int] = field(default_factory=set)
 
     def group_checks(self) -> None:
         """Replaces checks of one kind by columns."""

@@ -89,6 +89,7 @@ from nbfn.state.values.unwrapping import (
     is_decorator_object,
     unwrapped,
 )
+from nbfn.state.values.variables import variables_of
 
 # `tf.summary` writes with the caller's writer, which `functions/traces/context.py` then reads.
 _NAMED_ANYWAY = frozenset({"summary"})
@@ -168,6 +169,7 @@ class Walk:
             name, route, value, fetch = self._found.popleft()
             self._follow_referents(name, route, value, fetch)
             self.named |= names_in(value)
+            self.state.variables.update(map(serial, variables_of(value)))
             items = items_of(value)
             if items is not None:
                 self._follow_items(name, route, value, items, fetch)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,7 @@ class Call:
         trace_seconds: Time spent tracing.
         started: When it began.
         interruption: Stops it on an interrupt.
+        variables: The variables among its arguments, with their paths.
     """
 
     recorder: Record
@@ -58,6 +60,7 @@ class Call:
     trace_seconds: float = 0.0
     started: float = 0.0
     interruption: Interruption = field(default_factory=Interruption)
+    variables: Sequence[tuple[str, Any]] = ()
     _keyed: tuple[list[Any], Key] | None = None
 
     @property

@@ -231,15 +231,18 @@ class Recorder(Record):
             )
         return call.wanted.context
 
-    def _context(self, objects: Iterable[tuple[str, Any]]) -> tuple[Context, GuardedState]:
+    def _context(self, found: Iterable[tuple[str, Any]]) -> tuple[Context, GuardedState]:
+        objects, call = tuple(found), self.current
         with self.guards.read_once():
-            state = self.guards.guarded(tuple(objects))
+            state = self.guards.guarded(objects)
             summaries = summaries_of(self.guards.attributes)
             spread = self.spread
             strategy = (
                 None if spread is None else Strategy(spread.label, serial(spread), False, True)
             )
-            return current_context(state.number, summaries, strategy), state
+            passed = () if call is None else call.variables
+            shared = [each for each in passed if self.guards.reads(each[1], objects)]
+            return current_context(state.number, summaries, strategy, shared), state
 
     @_harmless
     def on_hit(self, concrete: Any) -> None:

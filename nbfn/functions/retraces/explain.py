@@ -142,6 +142,14 @@ def _context_causes(old: Context | None, new: Context | None) -> Iterator[Cause]
         yield Cause("context", f"it was called {was}, is called {now}", None, was, now)
     if old.summaries != new.summaries:
         yield Cause("summaries", "the summary writer or its condition differs")
+    was_shared, is_shared = dict(old.shared), dict(new.shared)
+    for path in {**was_shared, **is_shared}:
+        if was_shared.get(path) != is_shared.get(path):
+            another = "another" if path in was_shared else "a"
+            sentence = f"`{path}` is {another} variable that the code also reads by another name"
+            if path not in is_shared:
+                sentence = f"`{path}` was a variable that the code also reads by another name"
+            yield Cause("alias", sentence, path, kind="variable")
 
 
 def _strategy_cause(old: Strategy | None, new: Strategy | None) -> Cause:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -62,6 +63,7 @@ from nbfn.functions.traces.created_variables import (
     DeadStateError,
     LateVariableError,
 )
+from nbfn.functions.traces.key import variables_in
 from nbfn.functions.traces.sample import sample_of
 from nbfn.functions.traces.trace import Trace
 from nbfn.functions.traces.variable_names import notebook_namespace, public_names, roots
@@ -283,7 +285,8 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
                 "alive. Keep it by a name, and call the method of it"
             )
         host = self._host_for(args, kwargs, state)
-        call = Call(self.recorder)  # `activity.tracing_since` reads it from this frame
+        variables = self._variables_in(args, kwargs)
+        call = Call(self.recorder, variables=variables)  # `activity.tracing_since` reads it
         work = functools.partial(self._call_host, host, call, args, kwargs)
         try:
             return self._while_open(call, host, work), call
@@ -410,6 +413,21 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
                 objects = tuple(_tensorflow.objects(looked_up.function_type))
                 state = guards.guarded(objects).number
         return self._states.find(self, state)
+
+    def _variables_in(self, args: Any, kwargs: Any) -> Sequence[tuple[str, tf.Variable]]:
+        """Returns the variables among the arguments of a call, with their paths."""
+        if not any(variables_in((args, kwargs), "")):
+            return ()
+        try:
+            args, kwargs = _tensorflow.canonical(self, args, kwargs)
+        except TypeError:  # the call itself raises
+            return ()
+        names = itertools.chain(_tensorflow.parameter_names(self), itertools.repeat("*"))
+        return [
+            found
+            for name, value in [*zip(names, args, strict=False), *kwargs.items()]
+            for found in variables_in(value, name)
+        ]
 
     def copy_for_state(self) -> TracedFunction:
         """Returns an untraced tf.function with the same cache, record and lock."""
@@ -615,6 +633,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
 
     def _make_concrete(self, call: Call, args: Any, kwargs: Any) -> Any:
         host = self._host_for(args, kwargs, self.recorder.guards.state)
+        call.variables = self._variables_in(args, kwargs)
         trace = functools.partial(_Base.get_concrete_function, host, *args, **kwargs)
         try:
             return self._while_open(call, host, trace)
@@ -679,7 +698,14 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         host = self._host_for(args, kwargs, self.recorder.guards.state)
         if _tensorflow.initialization(host) is not None:  # nothing was traced in this state
             host = self
-        return _tensorflow.look_up(host, args, kwargs)
+        calls = this_thread.calls
+        depth = len(calls)
+        try:
+            variables = self._variables_in(args, kwargs)
+            calls.append(Call(self.recorder, counts=False, variables=variables))
+            return _tensorflow.look_up(host, args, kwargs)
+        finally:
+            del calls[depth:]
 
     def serving(self, args: Sequence[Any]) -> Trace | None:
         """Returns the trace that serves a call with these arguments; None if it must trace."""

@@ -3,12 +3,14 @@
 RFC "Functions, not Sessions", section "Trace Caches": the key contains the context in which the
 function is called, such as the device that ``tf.device`` requests. Section "Summaries": TensorFlow
 bakes the default writer into the trace. Here the writer and the condition are part of the key of
-functions that write summaries, so that each call writes to its caller's writer.
+functions that write summaries, so that each call writes to its caller's writer. So are variables
+among the arguments that the code also reads by another name: TensorFlow would take every variable
+that is passed for the one that the code reads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -44,6 +46,8 @@ class Context(NamedTuple):
         summaries: The writer and condition of summaries; None if the function writes none.
         strategy: The ``tf.distribute`` strategy, if there is one.
         graph: The number of the ``tf.Graph``; 0 for eager calls and inside of other traces.
+        shared: The variables that are arguments, and that the code also reads by other names: the
+            path of each argument, and the variable's number.
     """
 
     device: str
@@ -51,16 +55,28 @@ class Context(NamedTuple):
     summaries: object | None = None
     strategy: Strategy | None = None
     graph: object = 0
+    shared: tuple[tuple[str, object], ...] = ()
 
 
 def current_context(
-    state: int, summaries: object | None = None, strategy: Strategy | None = None
+    state: int,
+    summaries: object | None = None,
+    strategy: Strategy | None = None,
+    shared: Iterable[tuple[str, tf.Variable]] = (),
 ) -> Context:
-    """Returns the context of a call that begins now; `strategy` is the function's own, if any."""
+    """Returns the context of a call that begins now.
+
+    Args:
+        state: The number of the Python state.
+        summaries: As `summaries_of` returns.
+        strategy: The function's own strategy, if any.
+        shared: The variables among the arguments that the code also reads, with their paths.
+    """
     plain = tf.executing_eagerly() or tf.inside_function()
     graph = 0 if plain else serial(tf.compat.v1.get_default_graph())
     around = strategy or _strategy()
-    return Context(_tensorflow.explicit_device(), state, summaries, around, graph)
+    numbers = tuple((path, serial(each)) for path, each in shared)
+    return Context(_tensorflow.explicit_device(), state, summaries, around, graph, numbers)
 
 
 def _strategy() -> Strategy | None:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+import tensorflow as tf
+
 from nbfn import _tensorflow
 from nbfn.text import INTERNAL, shorten, sizes
 
@@ -190,6 +192,19 @@ def map_with_paths(fill: Callable[[str, Any], Any], value: Any, path: str) -> An
             map_with_paths(fill, item, f"{path}[{i}]") for i, item in enumerate(value)
         )
     return fill(path, value)
+
+
+def variables_in(value: Any, path: str) -> Iterator[tuple[str, tf.Variable]]:
+    """Yields the variables in a structured argument, with the key's paths."""
+    if isinstance(value, tf.Variable):
+        yield path, value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from variables_in(item, f"{path}[{key!r}]")
+    elif isinstance(value, list | tuple):
+        names = getattr(value, "_fields", None)
+        for i, item in enumerate(value):
+            yield from variables_in(item, f"{path}.{names[i]}" if names else f"{path}[{i}]")
 
 
 def _nodes(function_type: Any) -> Iterator[tuple[str, Any]]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import keras
+import numpy as np
 import pytest
 import tensorflow as tf
 
 import nbfn
+from nbfn import nn
 
 
 def two_scopes() -> list[str]:
@@ -141,3 +144,65 @@ def test_the_default_step_of_summaries_is_that_of_the_call(written) -> None:
     cause = f.retraces[0].causes[0]
     assert cause.sentence == "setting `tf.summary.experimental.set_step` was 0, is 1"
     assert "tf.Variable of int64" in str(f.retraces[0].remedy)
+
+
+def read_by_two_names(wrap: Any) -> list[Any]:
+    """Calls functions with variables that they also read by another name."""
+    a, b, other = tf.Variable(2.0), tf.Variable(3.0), tf.Variable(5.0)
+    layers = nn.Sequential([nn.Dense(1), nn.Dense(1)])
+    model = layers.bind(layers.init(nn.key(0), tf.ones([1, 1])))
+    kernels = [each for each in model.trainable_variables if each.shape == [1, 1]]
+    of_keras = keras.Sequential([keras.layers.Dense(1, kernel_initializer="ones") for _ in "ab"])
+    of_keras.build((None, 1))
+    kernels += [layer.kernel.value for layer in of_keras.layers]
+    kernels.append(tf.Variable([[1.0]]))
+    pair = {"first": a, "second": b}
+
+    @wrap
+    def read(x: Any, y: Any = 1.0) -> Any:
+        return x * y + 10.0 * a
+
+    @wrap
+    def gradient(variable: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = pair["first"] ** 2 * pair["second"]
+        found = tape.gradient(loss, variable)
+        return tf.zeros([]) if found is None else found
+
+    @wrap
+    def of_model(variable: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(model(tf.ones([1, 1])) + of_keras(tf.ones([1, 1])))
+        found = tape.gradient(loss, variable)
+        return tf.zeros([]) if found is None else found
+
+    @wrap
+    def of_list(variables: Any, scale: Any) -> Any:
+        variables[0].assign_add(scale)
+        return a + b
+
+    values = [read(x) for x in (other, a, b, a, other)]
+    values += [read(b, y=a), read(y=b, x=a)]
+    values += [gradient(x) for x in (a, b, other, b, a)]
+    values += [of_model(x) for x in (*kernels, *kernels)]
+    values += [of_list(x, 1.0) for x in ([a, b], [b, a], (other, b), [other, other], [a, b])]
+    return [np.asarray(each).tolist() for each in values]
+
+
+def test_variables_that_are_passed_and_read_by_another_name() -> None:
+    assert read_by_two_names(nbfn.function) == read_by_two_names(lambda function: function)
+
+
+def test_only_variables_that_the_code_reads_make_traces() -> None:
+    model = tf.Module()
+    model.scale, model.rates = tf.Variable(2.0), [tf.Variable(float(i)) for i in range(4)]
+    f = nbfn.function(lambda x: x * model.scale)
+    for variable in (*model.rates, model.scale, *model.rates):
+        f(variable)
+    assert (len(f.traces), f.hits) == (2, 7)
+    assert str(f.explain(model.scale)).startswith("a hit: trace 2")
+    assert str(f.explain(model.rates[0])).startswith("a hit: trace 1")
+    [retrace] = f.retraces
+    assert [cause.code for cause in retrace.causes] == ["alias"]
+    assert str(retrace.causes[0]) == "`x` is a variable that the code also reads by another name"
+    assert "a trace of its own" in str(retrace.remedy)
