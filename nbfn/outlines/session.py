@@ -33,7 +33,7 @@ _KINDS: Mapping[protocol.CauseCode, str] = {
     "strategy": "another strategy",
     "summaries": "another summary writer",
     "context": "another context",
-    "alias": "the same tensor twice",
+    "alias": "one variable by two names",
     "xla_compile": "compiled by XLA",
 }
 """Names of causes in counts, where they are not the code itself."""

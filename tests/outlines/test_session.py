@@ -54,7 +54,7 @@ def test_retraces_are_counted_by_function_and_cause_the_costliest_first(
 @pytest.mark.parametrize(
     ("code", "path", "says"),
     [
-        ("alias", "target", "the same tensor twice"),
+        ("alias", "target", "one variable by two names"),
         ("stale", "margin", "`margin` has changed"),
         ("python_value", "n", "value of `n`"),
         ("xla_compile", None, "compiled by XLA"),

@@ -145,10 +145,10 @@ def _context_causes(old: Context | None, new: Context | None) -> Iterator[Cause]
     was_shared, is_shared = dict(old.shared), dict(new.shared)
     for path in {**was_shared, **is_shared}:
         if was_shared.get(path) != is_shared.get(path):
-            another = "another" if path in was_shared else "a"
-            sentence = f"`{path}` is {another} variable that the code also reads by another name"
+            another = "another" if path in was_shared else "one"
+            sentence = f"`{path}` is {another} of the variables that the code itself reads"
             if path not in is_shared:
-                sentence = f"`{path}` was a variable that the code also reads by another name"
+                sentence = f"`{path}` was one of the variables that the code itself reads"
             yield Cause("alias", sentence, path, kind="variable")
 
 

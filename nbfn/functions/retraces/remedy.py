@@ -189,7 +189,7 @@ def _advice(cause: Cause) -> str | None:
     if cause.code == "stale" and cause.path in _OF_SETTINGS:
         return _OF_SETTINGS[cause.path]
     if cause.code == "alias" and cause.kind == "variable":
-        return "Each variable that the code also reads has a trace of its own"
+        return "Each variable that the code itself reads has a trace of its own"
     if cause.code == "stale" and cause.kind == "variable":
         return _ANOTHER_VARIABLE
     if cause.code == "stale" and (cause.kind == "object" or cause.path is None):

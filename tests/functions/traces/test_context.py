@@ -204,5 +204,5 @@ def test_only_variables_that_the_code_reads_make_traces() -> None:
     assert str(f.explain(model.rates[0])).startswith("a hit: trace 1")
     [retrace] = f.retraces
     assert [cause.code for cause in retrace.causes] == ["alias"]
-    assert str(retrace.causes[0]) == "`x` is a variable that the code also reads by another name"
+    assert str(retrace.causes[0]) == "`x` is one of the variables that the code itself reads"
     assert "a trace of its own" in str(retrace.remedy)

@@ -22,7 +22,7 @@ const signs = (): Partial<Record<CauseCode, CauseSign>> => ({
   python_value: { sign: '#', group: 'python', words: trans.__('another Python value') },
   python_type: { sign: 'T', group: 'python', words: trans.__('another Python type') },
   object_identity: { sign: '≠', group: 'python', words: trans.__('another object') },
-  alias: { sign: '=', group: 'python', words: trans.__('the same tensor twice') },
+  alias: { sign: '=', group: 'python', words: trans.__('one variable by two names') },
   stale: { sign: '!', group: 'code', words: trans.__('what it read has changed') },
   new_code: { sign: 'C', group: 'code', words: trans.__('new code') },
   new_function: { sign: 'F', group: 'code', words: trans.__('defined again') },
