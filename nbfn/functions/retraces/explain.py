@@ -277,6 +277,9 @@ def _describe(path: str, code: str, old: Key, new: Key) -> Cause:
     if code == "structure":
         was = old.containers.get(path) or str(before or "absent")
         now = new.containers.get(path) or str(after or "absent")
+        if "absent" in (was, now):
+            passed = "passed" if was == "absent" else "not passed"
+            return Cause(code, f"`{path}` is {passed}, unlike before", path, was, now)
         return _leaf_cause(code, path, "structure", was, now, _sequence(old, new, path))
     if isinstance(before, ObjectLeaf) and isinstance(after, ObjectLeaf):
         was, now = with_article(before.type_name), with_article(after.type_name)

@@ -181,6 +181,8 @@ def _advice(cause: Cause) -> str | None:
     """Returns the advice on one cause; None if there is none, as for a replaced model."""
     if cause.kind == "sequence":
         return _SEQUENCE
+    if cause.code == "structure" and "absent" in (cause.old, cause.new):
+        return "Pass {paths} in each call, or in none"
     if cause.code == "object_identity" and cause.kind == "function":
         return "Define {paths} once and pass the same {function} each time"
     if cause.kind == "scalar":

@@ -363,3 +363,14 @@ def test_objects_in_a_container_are_named_by_their_classes() -> None:
     space["things"]["b"] = Thing()
     f(tf.constant(1.0))
     assert only(f).sentence == "global `things` was {'a': a Thing}, is {'a': a Thing, 'b': a Thing}"
+
+
+def test_an_argument_that_only_some_calls_pass() -> None:
+    f = nbfn.function(lambda **tensors: tuple(tensors.values()))
+    one = tf.ones([])
+    f(a=one)
+    f(a=one, b=one)
+    assert only(f).sentence == "`b` is passed, unlike before"
+    assert str(f.retraces[-1].remedy) == "Pass `b` in each call, or in none"
+    f()
+    assert [each.sentence for each in f.retraces[-1].causes] == ["`a` is not passed, unlike before"]
