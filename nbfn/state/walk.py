@@ -67,6 +67,7 @@ from nbfn.state.values.introspection import (
     without_descriptor,
 )
 from nbfn.state.values.random_numbers import is_drawn_from
+from nbfn.state.values.reached_variables import variables_of
 from nbfn.state.values.referents import HOLDERS, WRAPPED, given_to, names_in, referents
 from nbfn.state.values.settings import (
     Settings,
@@ -89,7 +90,6 @@ from nbfn.state.values.unwrapping import (
     is_decorator_object,
     unwrapped,
 )
-from nbfn.state.values.variables import variables_of
 
 # `tf.summary` writes with the caller's writer, which `functions/traces/context.py` then reads.
 _NAMED_ANYWAY = frozenset({"summary"})

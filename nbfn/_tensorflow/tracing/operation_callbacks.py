@@ -207,18 +207,3 @@ def differentiated(frame: FrameType | None) -> Differentiated | None:
 def makes_gradients(frame: FrameType) -> bool:
     """Returns whether a frame belongs to TensorFlow's code for gradients."""
     return frame.f_code.co_filename.endswith(_TAPE)
-
-
-def captured_from(tensor: Any) -> Any:
-    """Returns what a placeholder captures, in the outermost graph or eagerly.
-
-    Returns:
-        The tensor itself if it is not a capture.
-    """
-    while tf.is_symbolic_tensor(tensor) and tensor.op.type == "Placeholder":
-        captures = getattr(tensor.graph, "captures", ())
-        outer = next((each for each, inner in captures if inner is tensor), None)
-        if outer is None:
-            break
-        tensor = outer
-    return tensor

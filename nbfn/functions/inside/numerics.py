@@ -15,7 +15,7 @@ from nbfn.functions.checking.check import trial_of
 from nbfn.functions.inside.extent import health_of, is_float
 from nbfn.functions.inside.failure import reason_of
 from nbfn.functions.inside.instrument import Instrument
-from nbfn.functions.inside.monitor import Finding, Monitor
+from nbfn.functions.inside.numerics_checker import Finding, NumericsChecker
 from nbfn.functions.recording.recorded import Recorded
 from nbfn.text import count, join, with_notes
 
@@ -75,13 +75,13 @@ def numerics(function: Recorded, args: Sequence[Any], kwargs: Mapping[str, Any])
         CheckError: If the arguments do not fit the function.
         CannotLookInsideError: If this TensorFlow does not report which operations are made.
     """
-    monitor = Monitor(numerics.__code__)
-    instrument = Instrument(monitor)
+    checker = NumericsChecker(numerics.__code__)
+    instrument = Instrument(checker)
     with trial_of(function, args, kwargs) as trial, instrument.attached():
         concrete = trial.traced(instrument.function(function))
         error = trial.serve(concrete)
     notes = [*_given(function, args, kwargs), *_notes(function, instrument, concrete, error)]
-    return Numerics(function.label, tuple(monitor.findings), monitor.operations, tuple(notes))
+    return Numerics(function.label, tuple(checker.findings), checker.operations, tuple(notes))
 
 
 def _given(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[str]:

@@ -109,7 +109,7 @@ class NumericsError(NbfnError, ArithmeticError):
         super().__init__(str(finding))
 
 
-class Monitor:
+class NumericsChecker:
     """Attaches a check of its values to each operation with floating results.
 
     Attributes:

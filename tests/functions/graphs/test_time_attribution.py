@@ -13,7 +13,7 @@ from nbfn._tensorflow import Executed, ProfilerBusyError
 from nbfn._tensorflow.running import profiling
 from nbfn.functions.calls.operation_times import Times, times_of
 from nbfn.functions.graphs.operations import graph_of
-from nbfn.functions.graphs.times import GraphTimes, graph_times
+from nbfn.functions.graphs.time_attribution import GraphTimes, graph_times
 from tests.harness.messages import raises, warns
 
 SIZE = 64
