@@ -4,6 +4,9 @@ Python handles a signal between its own instructions, but a graph runs in Tensor
 endless loop there could only be stopped by killing the kernel. So while a graph with a loop runs,
 another thread is notified of the signal and cancels the run. TensorFlow does not do this itself:
 https://github.com/tensorflow/tensorflow/issues/28786.
+
+A hit that dispatch serves is `interruptible`; in other calls the recorder allows it with
+`may_stop_run_of`, once the trace is found or made.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from nbfn import _tensorflow
+from nbfn.functions.traces.trace import Trace
 
 _Value = TypeVar("_Value")
 
@@ -56,6 +60,13 @@ class Interruption:
         if seconds is not None:
             self._timer = threading.Timer(seconds, self._time_out)
             self._timer.start()
+
+    def may_stop_run_of(self, trace: Trace | None) -> None:
+        """Lets an interrupt stop the run of a trace, which comes next, if that is safe."""
+        # In a graph nothing runs, and to find out what is safe takes time.
+        is_run = trace is not None and _tensorflow.plain_eager_device() is not None
+        if is_run and trace.can_be_stopped:  # type: ignore[union-attr]
+            self.may_stop()
 
     def _time_out(self) -> None:
         self._timed_out = True
@@ -111,8 +122,10 @@ def uninterrupted() -> Iterator[None]:
             raise KeyboardInterrupt
 
 
-def interruptible(call: Callable[..., _Value]) -> Callable[..., _Value]:
-    """Wraps a call of a graph so that an interrupt stops it."""
+def interruptible(trace: Trace, call: Callable[..., _Value]) -> Callable[..., _Value]:
+    """Returns what calls the graph of a trace so that an interrupt stops it, if that is safe."""
+    if not trace.can_be_stopped:
+        return call
 
     @functools.wraps(call)
     def run(*args: Any) -> _Value:

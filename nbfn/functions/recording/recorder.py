@@ -256,7 +256,7 @@ class Recorder(Record):
             objects = _tensorflow.objects(concrete.function_type)
             if self.guards.on_stale in ("warn", "raise"):
                 self.staleness.report(self.name, call.trace, tuple(objects), _ADVICE)
-            call.allow_interrupt()
+            call.interruption.may_stop_run_of(call.trace)
 
     @_harmless
     def on_miss(self, function_type: Any) -> None:
@@ -351,7 +351,7 @@ class Recorder(Record):
                 self.on_cache_change()
                 if self.warns:
                     self.limit.warn_of_needless_traces(self.name, self.calls + 1, causes)
-                call.allow_interrupt()
+                call.interruption.may_stop_run_of(trace)
                 return older
         return None
 
@@ -371,8 +371,8 @@ class Recorder(Record):
             self._count_trace(id(concrete), trace, retrace, call)
             if retrace is not None:
                 self._warn(retrace)
-        if call is not None:
-            call.allow_interrupt()
+        if call is not None and call.counts:
+            call.interruption.may_stop_run_of(trace)
         for listener in list(self.listeners):
             listener(trace)
 
