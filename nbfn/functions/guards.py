@@ -22,6 +22,7 @@ from nbfn.serial import serial
 from nbfn.site import warn
 from nbfn.state.bytecode.graph_time import NOTHING
 from nbfn.state.bytecode.reads import Named
+from nbfn.state.columns import IdentityCheck, in_columns
 from nbfn.state.guarded import GuardedState
 from nbfn.state.state import Fingerprints, Source, State
 from nbfn.state.values.fingerprints import fingerprint, is_a
@@ -67,11 +68,8 @@ def _watch(state: State, settings: Iterable[str]) -> Fingerprints:
         fetch = _tensorflow.SETTINGS[name]
         value = fetch()
         found[Source("setting", name)] = fingerprint(value)
-        reference = reference_to(value)
-        if reference is None:
-            state.same.append((fetch, value))
-        else:
-            state.weak.append((fetch, reference))
+        is_weak = reference_to(value) is not None
+        state.checks += in_columns([IdentityCheck(fetch, value, is_weak)])
     state.fingerprints.update(found)
     return found
 
