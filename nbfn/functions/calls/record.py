@@ -49,7 +49,6 @@ class Record:
         last_trace: The trace that served last.
         changed: The `clock` at the newest change; readers compare it to find changed records.
         lock: Held while the record is read or modified.
-        listeners: Called with each new trace.
         placement: Where the operations of the newest `run` ran; None before the first.
         lines: The time of each line in the newest call whose lines were timed, in seconds, and its
             share of the whole; the slowest first.
@@ -71,7 +70,6 @@ class Record:
         self.last_trace: Trace | None = None
         self.changed = next(clock)
         self.lock = threading.RLock()
-        self.listeners: list[Callable[[Trace], None]] = []
         self.placement: Placement | None = None
         self.lines: tuple[tuple[Site, float, float], ...] = ()
         self.values: tuple[tuple[Site, str], ...] = ()
@@ -182,9 +180,7 @@ class WatchedRecord(Record):
             self.last_trace = trace
             self.last = "trace"
             self.touch()
-        for listener in list(self.listeners):
-            listener(trace)
-        return trace
+            return trace
 
     def add_retrace(
         self,

@@ -373,8 +373,6 @@ class Recorder(Record):
                 self._warn(retrace)
         if call is not None and call.counts:
             call.interruption.may_stop_run_of(trace)
-        for listener in list(self.listeners):
-            listener(trace)
 
     def _explain(
         self, concrete: Any, call: Call | None, seconds: float
