@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from nbfn.text import shorten, tensor_type
 
 MAX_VALUES = 6
-FLOOD = 0.5
-"""The share of subnormal numbers from which an array is reported."""
 
 
 @dataclass(frozen=True)
@@ -110,53 +108,18 @@ def _value(value: Any) -> str:
         return str(value)
 
 
-@dataclass(frozen=True)
-class Health:
-    """Numbers of NaN, of infinities, of subnormal values and of zeros in an array."""
+class Health(NamedTuple):
+    """Numbers of NaN and of infinities in an array."""
 
     nan: int = 0
     inf: int = 0
-    subnormal: int = 0
-    zeros: int = 0
-
-
-FINE = Health()
 
 
 def health_of(array: np.ndarray) -> Health:
-    """Counts the bad values of an array of floating numbers.
-
-    A finite sum shows that every value is finite: the cheapest test.
-    """
-    if not array.size:
-        return FINE
+    """Counts the NaN and the infinities of an array of floating numbers."""
     # A sum in float16 would overflow at 65504.
     wide = array if array.dtype.itemsize > 2 else array.astype(np.float32)
     with np.errstate(all="ignore"):
-        total = wide.sum()
-        if not np.isfinite(total):
-            nan, inf = np.count_nonzero(np.isnan(wide)), np.count_nonzero(np.isinf(wide))
-            # The sum of large finite values overflows, too.
-            return Health(int(nan), int(inf)) if nan or inf else FINE
-    # A heuristic that saves a pass: subnormal float32 values add up to much less. Many subnormal
-    # float16 values, or few large ones among them, are missed.
-    if abs(total) > 1:
-        return FINE
-    subnormal = _subnormal(array)
-    if subnormal >= FLOOD * array.size:
-        return Health(subnormal=subnormal)
-    return FINE if total or wide.any() else Health(zeros=array.size)
-
-
-_SUBNORMAL = {"float16": (np.uint16, 0x7FFF, 0x3FF), "float32": (np.uint32, 0x7FFFFFFF, 0x7FFFFF)}
-"""By dtype: an integer type for its bits, a mask for the sign, the highest subnormal bits."""
-
-
-def _subnormal(array: np.ndarray) -> int:
-    """Counts subnormal values by their bits: TensorFlow's threads treat them as zero."""
-    layout = _SUBNORMAL.get(array.dtype.name)
-    if layout is None:
-        return 0
-    kind, mask, highest = layout
-    bits = np.ascontiguousarray(array).view(kind) & kind(mask)
-    return int(np.count_nonzero((bits > 0) & (bits <= highest)))
+        if np.isfinite(wide.sum()):  # the cheapest test: then every value is finite
+            return Health()
+    return Health(int(np.count_nonzero(np.isnan(wide))), int(np.count_nonzero(np.isinf(wide))))

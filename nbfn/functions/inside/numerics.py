@@ -26,8 +26,8 @@ class Numerics:
 
     Attributes:
         function: The function's name.
-        findings: The operations that gave NaN, infinity, or zero by underflow from finite numbers,
-            in the order in which they ran. Later consequences are left out.
+        findings: The operations that gave NaN or infinity from finite numbers, in the order in
+            which they ran. Later consequences are left out.
         operations: Number of operations that were checked.
         notes: What could not be checked, and other remarks.
     """
@@ -62,8 +62,6 @@ class Numerics:
 _KINDS = {
     "nan": "NaN",
     "inf": "infinity",
-    "subnormal": "subnormal numbers",
-    "underflow": "underflow",
     "given": "data that is not finite",
 }
 
@@ -93,9 +91,8 @@ def _given(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Ite
             array = np.asarray(leaf) if tf.as_dtype(leaf.dtype).is_numpy_compatible else None
             if array is not None and is_float(array):
                 health = health_of(array)
-                if health.nan or health.inf:
-                    wrong = health.nan + health.inf
-                    yield f"the argument `{name}` has {count(wrong, 'non-finite value')}"
+                if any(health):
+                    yield f"the argument `{name}` has {count(sum(health), 'non-finite value')}"
 
 
 def _notes(

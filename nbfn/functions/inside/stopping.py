@@ -13,8 +13,6 @@ from nbfn.functions.inside.instrument import Instrument, instrument_here
 from nbfn.functions.inside.numerics_checker import Finding, NumericsChecker, NumericsError
 from nbfn.functions.recording import stance
 
-_STOPPING = frozenset({"nan", "inf", "given"})
-
 
 class _Stopper:
     """The instrument of the stance, for a with-block or for functions that have the stance."""
@@ -25,9 +23,8 @@ class _Stopper:
         self.finding: Finding | None = None
 
     def _stop(self, finding: Finding) -> None:
-        if finding.kind in _STOPPING:
-            self.finding = finding
-            raise NumericsError(finding)
+        self.finding = finding
+        raise NumericsError(finding)
 
     @contextlib.contextmanager
     def stops(self) -> Iterator[None]:
