@@ -60,9 +60,9 @@ from nbfn._tensorflow.graphs.ordering import (
 from nbfn._tensorflow.graphs.python_calls import PYTHON_CALLS, graph_time_functions
 from nbfn._tensorflow.graphs.source_lines import (
     current_user_line,
-    line_of_operation,
     line_of_random_draw,
     line_within,
+    place_of_operation,
     user_lines_of,
 )
 from nbfn._tensorflow.operation_types import (

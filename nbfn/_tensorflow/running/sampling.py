@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import sys
-import traceback
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from types import CodeType, FrameType
@@ -13,7 +11,14 @@ from typing import Any
 
 from nbfn._tensorflow.autograph.source_map import original_line
 from nbfn._tensorflow.base import Function
-from nbfn._tensorflow.tracing.foreign_functions import TRACES, building_seconds, owner_of_trace
+from nbfn._tensorflow.tracing.foreign_functions import (
+    COMPILED,
+    TRACES,
+    attributes_of_trace,
+    building_seconds,
+    owner_of_trace,
+    trace_frames,
+)
 from nbfn.code import is_library
 from nbfn.site import GENERATED
 from nbfn.underway.stacks import StackFrame
@@ -103,10 +108,4 @@ def original(at: StackFrame) -> StackFrame:
 
 def compiles_with_xla() -> bool:
     """Returns whether the current trace will be compiled with XLA; False if unknown."""
-    for frame, _ in traceback.walk_stack(sys._getframe(1)):
-        if _is_tensorflows(frame, TRACES):
-            options = frame.f_locals.get("tracing_options")
-            attributes = getattr(options, "attributes", None) or {}
-            if attributes.get("_XlaMustCompile"):
-                return True
-    return False
+    return any(attributes_of_trace(each).get(COMPILED) for each in trace_frames())
