@@ -95,6 +95,28 @@ class Record:
             find_remedy=find_remedy,
         )
 
+    def add_call(self, trace: Trace | None, seconds: float, *, hit: bool) -> None:
+        """Counts a call; `seconds` excludes tracing."""
+        with self.lock:
+            self.calls += 1
+            self.run_seconds += seconds
+            self.changed = next(clock)
+            if trace is not None:
+                self.last_trace = trace
+                trace.run_seconds += seconds
+                trace.last_used = self.changed
+                if hit:
+                    self.hits += 1
+                    trace.hits += 1
+                    self.last = "hit"
+
+    def keep_trace(self, concrete: Any, trace: Trace) -> None:
+        """Adds a trace; the caller holds the lock."""
+        self.made = trace.number
+        self.traces[id(concrete)] = trace
+        self.trace_seconds += trace.trace_seconds
+        self.changed = trace.last_used = next(clock)
+
     def note_retrace(self, retrace: Retrace) -> None:
         """Adds a retrace; the caller holds the lock."""
         self.retrace_count += 1
@@ -173,13 +195,9 @@ class WatchedRecord(Record):
     ) -> Trace:
         """Adds a trace."""
         with self.lock:
-            self.made += 1
-            trace = Trace(self.made, concrete, key, cause, site, seconds, roots)
-            self.traces[id(concrete)] = trace
-            self.trace_seconds += seconds
-            self.last_trace = trace
-            self.last = "trace"
-            self.touch()
+            trace = Trace(self.made + 1, concrete, key, cause, site, seconds, roots)
+            self.keep_trace(concrete, trace)
+            self.last, self.last_trace = "trace", trace
             return trace
 
     def add_retrace(
@@ -193,20 +211,6 @@ class WatchedRecord(Record):
         with self.lock:
             self.note_retrace(self.next_retrace(causes, nearest, trace, find_remedy))
             self.last = "retrace"
-            self.touch()
-
-    def add_call(self, trace: Trace | None, seconds: float, *, hit: bool) -> None:
-        """Counts a call; `seconds` excludes tracing."""
-        with self.lock:
-            self.calls += 1
-            self.run_seconds += seconds
-            if trace is not None:
-                self.last_trace = trace
-                trace.run_seconds += seconds
-                if hit:
-                    self.hits += 1
-                    trace.hits += 1
-                    self.last = "hit"
             self.touch()
 
     def add_trace_seconds(self, trace: Trace, seconds: float) -> None:

@@ -118,7 +118,7 @@ class WrappedFunction(RecordView, tf.Module):  # type: ignore[misc]
         """
         try:
             tensors = self._signature.tensors(args, kwargs)
-        except (TypeError, ValueError) as error:
+        except TypeError as error:
             raise WrapError(f"`{self.label}` was called with wrong arguments: {error}") from None
         started = time.perf_counter()
         try:

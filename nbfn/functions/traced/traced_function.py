@@ -274,7 +274,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
                 spent = calls.spent
                 spent.running += seconds
                 spent.calls += 1
-            self.recorder.hit(entry.trace, seconds)
+            self.recorder.add_call(entry.trace, seconds, hit=True)
 
     def _call_slow(self, args: Any, kwargs: Any, state: int) -> tuple[Any, Call]:
         """Makes a call as TensorFlow does; returns its value and its record."""
