@@ -32,7 +32,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn import _tensorflow
-from nbfn.code import is_user_module, package_of
+from nbfn.code import is_user_module, names_in_code, package_of
 from nbfn.serial import serial
 from nbfn.state.bytecode import special_methods
 from nbfn.state.bytecode.dynamic_attributes import ANY
@@ -78,13 +78,11 @@ from nbfn.state.values.reached_variables import variables_of
 from nbfn.state.values.referents import HOLDERS, WRAPPED, given_to, names_in, referents
 from nbfn.state.values.settings import (
     Settings,
-    SettingsCheck,
     config_checks,
     hooks,
     internal_names,
     part_name,
     setting_names,
-    settings_hold,
     shown_parts,
 )
 from nbfn.state.values.storage import (
@@ -137,7 +135,6 @@ class Walk:
         self.state = State(attributes=attributes)
         self.named: frozenset[Named] = frozenset()
         self._checks: list[AnyCheck] = []
-        self._settings: list[SettingsCheck] = []
         self._parts: dict[str, set[Part]] = defaultdict(set)
         for name in attributes:
             if not isinstance(name, str) and name[0] not in attributes:
@@ -197,8 +194,6 @@ class Walk:
 
     def finish(self) -> State:
         """Returns the state, with its checks."""
-        if self._settings:
-            self.state.checks.insert(0, functools.partial(settings_hold, self._settings))
         self.state.checks[:0] = in_columns(self._checks)
         return self.state
 
@@ -388,8 +383,6 @@ class Walk:
         values = map(namespace.get, read.globals)
         if "keras" in self.named or "keras" in read.of_libraries or any(map(_is_keras, values)):
             self._visit_config()
-        if any(not _is_library(namespace.get(root)) for root in read.roots):
-            self.named |= {ANY}
         module = self._unique_name(namespace.get("__name__", ""), namespace)
         hidden: set[str] = set()
         for name in sorted(read.globals):
@@ -448,7 +441,7 @@ class Walk:
         for each, other in settings.others.items():
             found = functools.partial(member, reference, each)
             self._visit(self._source_of_setting(here, value, each), found, other)
-        self._settings.append(settings.check(value))
+        self.state.checks.append(settings.check(value))
 
     def _source_of_setting(self, at: Source, owner: Any, attribute: str) -> Source:
         public = attribute.lstrip("_")
@@ -747,7 +740,7 @@ def _loggers_and_libraries(function: FunctionType) -> tuple[frozenset[str], froz
     """Returns the globals in a function's code that are loggers, and libraries."""
     loggers, libraries = [], []
     namespace = function.__globals__
-    for name in function.__code__.co_names:
+    for name in names_in_code(function.__code__):
         value = namespace.get(name)
         if is_a(value, ModuleType):
             if value is logging:
