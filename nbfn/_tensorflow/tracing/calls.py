@@ -15,13 +15,17 @@ from nbfn._tensorflow.tracing.hot_functions import HotFunction
 from nbfn._tensorflow.tracing.tracing import explicit_device
 
 _context = internal("eager.context")
-_cancellation = internal("eager.cancellation")
-_execute = internal("eager.execute")
-_record = internal("eager.record")
-_atomic = internal("eager.polymorphic_function.atomic_function")
-_concrete = internal("eager.polymorphic_function.concrete_function")
-_gradients = internal("ops.gradients_util")
-_variables = internal("ops.resource_variable_ops")
+_cancellation = internal("eager.cancellation", "context")
+_execute = internal("eager.execute", "execute", "execute_with_cancellation")
+_record = internal("eager.record", "could_possibly_record")
+_atomic = internal("eager.polymorphic_function.atomic_function", "InterpolateRuntimeError")
+_concrete = getattr(
+    internal("eager.polymorphic_function.concrete_function"), "ConcreteFunction", None
+)
+_gradients = internal(
+    "ops.gradients_util", "PossibleTapeGradientTypes", "POSSIBLE_GRADIENT_TYPES_NONE"
+)
+_variables = internal("ops.resource_variable_ops", "variable_accessed")
 _run_eagerly = internal("eager.polymorphic_function.eager_function_run")
 _function_type_utils = internal("eager.polymorphic_function.function_type_utils")
 _ops = internal("framework.ops")
@@ -278,18 +282,9 @@ def _executor(inference: Any) -> Callable[[list[Any]], list[Any]] | None:
     return execute
 
 
-_CAN_EXECUTE = all(
-    hasattr(holder, name)
-    for holder, names in (
-        (_atomic, ("InterpolateRuntimeError", "AtomicFunction")),
-        (_execute, ("execute", "execute_with_cancellation")),
-        (_cancellation, ("context",)),
-        (_record, ("could_possibly_record",)),
-        (_gradients, ("PossibleTapeGradientTypes", "POSSIBLE_GRADIENT_TYPES_NONE")),
-        (_variables, ("variable_accessed",)),
-        (_concrete and _concrete.ConcreteFunction, ("_select_forward_and_backward_functions",)),
-    )
-    for name in names
+_CAN_EXECUTE = None not in (
+    *(_atomic, _cancellation, _execute, _gradients, _record, _variables),
+    getattr(_concrete, "_select_forward_and_backward_functions", None),
 )
 
 

@@ -26,9 +26,9 @@ from nbfn._tensorflow.tracing.foreign_functions import (
 )
 from nbfn._tensorflow.tracing.tracing import initialization, restore_initialization
 
-_callbacks: Any = internal("framework.op_callbacks")
+_callbacks: Any = internal("framework.op_callbacks", "add_op_callback", "remove_op_callback")
 
-CAN_LISTEN = hasattr(_callbacks, "add_op_callback") and hasattr(_callbacks, "remove_op_callback")
+CAN_LISTEN = _callbacks is not None
 """Whether TensorFlow calls `Listener`s. If not, `listening` does nothing."""
 
 _GRADIENT_OF_TAPE = os.path.join("eager", "backprop.py"), "_gradient_function"
