@@ -16,6 +16,7 @@ import select
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
@@ -23,6 +24,7 @@ from typing import Any, TypeVar
 
 from nbfn import _tensorflow
 from nbfn.functions.traces.trace import Trace
+from nbfn.text import count, duration
 
 _Value = TypeVar("_Value")
 
@@ -135,6 +137,20 @@ def interruptible(trace: Trace, call: Callable[..., _Value]) -> Callable[..., _V
             return call(*args)
 
     return run
+
+
+def add_note_of_trace(interrupt: BaseException, name: str, since: float, graph: Any) -> None:
+    """Adds to an interrupt what was traced, and since when.
+
+    Args:
+        interrupt: The interrupt.
+        name: The name of the function.
+        since: When tracing began, on the performance counter.
+        graph: The graph so far; None if it no longer exists.
+    """
+    took = duration(time.perf_counter() - since)
+    size = "" if graph is None else f", at {count(len(graph.get_operations()), 'operation')}"
+    interrupt.add_note(f"interrupted while `{name}` was traced for {took}{size}")
 
 
 class _Listener:

@@ -8,7 +8,7 @@ short calls look like one long call.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from types import FrameType
@@ -25,11 +25,6 @@ from nbfn.underway.stacks import stack_of
 from nbfn.underway.work import Extent
 
 _tensorflow.is_call(TracedFunction.__call__)
-_CALLING = TracedFunction._call_slow.__code__
-
-
-def _nothing() -> None:
-    """Represents a reference to nothing."""
 
 
 @dataclass(frozen=True)
@@ -47,17 +42,17 @@ class Activity:
     name: str
     identity: tuple[Any, ...]
     inner: str | None = None
-    _recorder: Callable[[], Record | None] = _nothing
-    _graph: Callable[[], Any] = _nothing
+    _recorder: weakref.ReferenceType[Record] | None = None
+    _graph: weakref.ReferenceType[Any] | None = None
 
     @property
     def recorder(self) -> Record | None:
         """The record of the function, if nbfn keeps one and it is alive."""
-        return self._recorder()
+        return None if self._recorder is None else self._recorder()
 
     def operations(self) -> Extent | None:
         """Returns the traced operations so far, and those of the newest trace; None if unknown."""
-        graph, recorder = self._graph(), self.recorder
+        graph, recorder = None if self._graph is None else self._graph(), self.recorder
         if graph is None:
             return None
         done = len(graph.get_operations())
@@ -97,7 +92,7 @@ def activity_of(thread: int) -> Activity | None:
         identity=(id(call), call.missed_at),
         inner=None if inner is call.recorder else inner.name,
         _recorder=weakref.ref(call.recorder),
-        _graph=call.graph or _nothing,
+        _graph=call.graph,
     )
 
 
@@ -126,23 +121,9 @@ def activity_in(stack: Iterable[FrameType]) -> Activity | None:
         kind="trace" if traced else "run",
         name=name if recorder is None else recorder.name,
         identity=(sample.identity,),
-        _recorder=_nothing if recorder is None else weakref.ref(recorder),
-        _graph=_nothing if sample.graph is None else weakref.ref(sample.graph),
+        _recorder=None if recorder is None else weakref.ref(recorder),
+        _graph=None if sample.graph is None else weakref.ref(sample.graph),
     )
-
-
-def tracing_since(stack: Iterable[FrameType]) -> float | None:
-    """Returns when tracing of nbfn's outermost function in these frames began.
-
-    Returns:
-        The time of ``time.perf_counter``; None if there is no such function.
-    """
-    for frame in stack:
-        if frame.f_code is _CALLING:
-            call = frame.f_locals.get("call")  # a local variable of `_call_slow`
-            if isinstance(call, Call) and call.missed_at:
-                return call.missed_at
-    return None
 
 
 def lines(thread: int) -> Iterator[tuple[str, int]]:

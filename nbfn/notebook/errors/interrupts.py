@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from types import TracebackType
 
 from nbfn import _tensorflow
 from nbfn.code import is_installed
-from nbfn.functions.watching.activity import activity_in, tracing_since
+from nbfn.functions.watching.activity import activity_in
 from nbfn.notebook.frames import CodeLine, is_cell, is_users
 from nbfn.site import GENERATED
-from nbfn.text import count, duration
+from nbfn.text import count
 
 
 def line_of(entry: TracebackType) -> CodeLine | None:
@@ -44,11 +43,10 @@ def innermost(entries: Sequence[TracebackType]) -> list[TracebackType]:
 
 
 def add_note_of_interrupt(error: KeyboardInterrupt, entries: Sequence[TracebackType]) -> None:
-    """Adds a note to an interrupt that says what it interrupted, once."""
+    """Adds a note to an interrupt that says what it interrupted, unless it has one."""
     if getattr(error, "__notes__", ()):
         return
-    stack = [entry.tb_frame for entry in entries]
-    activity = activity_in(stack)
+    activity = activity_in(entry.tb_frame for entry in entries)
     if activity is None:
         return
     if activity.kind == "run":
@@ -56,8 +54,6 @@ def add_note_of_interrupt(error: KeyboardInterrupt, entries: Sequence[TracebackT
             f"interrupted while `{activity.name}` ran; variables keep what it has assigned to them"
         )
         return
-    since = tracing_since(stack)
-    took = "" if since is None else f" for {duration(time.perf_counter() - since)}"
     extent = activity.operations()
     size = "" if extent is None else f", at {count(extent[0], 'operation')}"
-    error.add_note(f"interrupted while `{activity.name}` was traced{took}{size}")
+    error.add_note(f"interrupted while `{activity.name}` was traced{size}")
