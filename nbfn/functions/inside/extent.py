@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nbfn.text import shorten, tensor_type
+from nbfn.functions.calls.value_summary import number_text
+from nbfn.text import tensor_type
 
 MAX_VALUES = 6
 
@@ -47,9 +48,9 @@ class Extent:
         if self.low is None or self.high is None:
             text = ""
         elif self.low == self.high:
-            text = _number(self.low)
+            text = number_text(self.low)
         else:
-            text = f"{_number(self.low)} to {_number(self.high)}"
+            text = f"{number_text(self.low)} to {number_text(self.high)}"
         if self.not_finite:
             return f"{text}{', ' if text else ''}{self.not_finite:,} not finite"
         return text
@@ -74,7 +75,7 @@ def extent_of(name: str, array: np.ndarray, at: tuple[int, ...] | None = None) -
     elif array.dtype.kind in "iu" and array.size:
         low, high = float(array.min()), float(array.max())
     first = array.reshape(-1)[: MAX_VALUES + 1]
-    texts = [_value(each) for each in first[:MAX_VALUES]]
+    texts = [_text(each) for each in first[:MAX_VALUES]]
     values = ", ".join([*texts, "…"] if first.size > MAX_VALUES else texts)
     dtype = "string" if array.dtype.kind in "OSU" else array.dtype.name
     found = "" if at is None else _value_at(at, array)
@@ -86,7 +87,9 @@ def _value_at(at: tuple[int, ...], array: np.ndarray) -> str:
     if len(at) < array.ndim or not array.size:
         return ""
     own = at[len(at) - array.ndim :]
-    return _value(array[tuple(min(i, size - 1) for i, size in zip(own, array.shape, strict=True))])
+    return number_text(
+        array[tuple(min(i, size - 1) for i, size in zip(own, array.shape, strict=True))]
+    )
 
 
 def is_float(array: Any) -> bool:
@@ -95,17 +98,8 @@ def is_float(array: Any) -> bool:
     return kind in "fc" or (kind == "V" and array.dtype.name.startswith(("bfloat", "float")))
 
 
-def _number(value: float) -> str:
-    return f"{value:.4g}"
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, bytes | str):
-        return shorten(repr(value.decode(errors="replace") if isinstance(value, bytes) else value))
-    try:
-        return f"{value:.4g}" if isinstance(value, np.inexact) else str(value)
-    except (TypeError, ValueError):
-        return str(value)
+def _text(value: Any) -> str:
+    return number_text(value.decode(errors="replace") if isinstance(value, bytes) else value)
 
 
 class Health(NamedTuple):
