@@ -53,7 +53,10 @@ class Record:
         lines: The time of each line in the newest call whose lines were timed, in seconds, and its
             share of the whole; the slowest first.
         values: What the newest `values` saw, by the lines that computed it, as text.
+        staleness: Detects what has changed since its traces were made; None if that is not known.
     """
+
+    staleness: Any = None
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -74,6 +77,45 @@ class Record:
         self.lines: tuple[tuple[Site, float, float], ...] = ()
         self.values: tuple[tuple[Site, str], ...] = ()
         self.made = 0
+
+    def add_trace(
+        self,
+        concrete: Any,
+        key: Key,
+        cause: Cause,
+        site: Site,
+        seconds: float,
+        roots: Iterator[tuple[str, Any]],
+    ) -> Trace:
+        """Adds a trace."""
+        with self.lock:
+            trace = Trace(self.made + 1, concrete, key, cause, site, seconds, roots)
+            self.keep_trace(concrete, trace)
+            self.last, self.last_trace = "trace", trace
+            return trace
+
+    def add_retrace(
+        self,
+        trace: Trace,
+        causes: tuple[Cause, ...],
+        nearest: tuple[Trace, ...],
+        find_remedy: Callable[[], Remedy | None],
+    ) -> None:
+        """Records the retrace that made a trace."""
+        with self.lock:
+            self.note_retrace(self.next_retrace(causes, nearest, trace, find_remedy))
+            self.last = "retrace"
+            self.touch()
+
+    def add_trace_seconds(self, trace: Trace, seconds: float) -> None:
+        """Adds to the cost of a trace, when it is known only later."""
+        with self.lock:
+            trace.trace_seconds += seconds
+            self.trace_seconds += seconds
+            for i, retrace in enumerate(self.retraces):
+                if retrace.trace == trace.number:
+                    self.retraces[i] = replace(retrace, trace_seconds=trace.trace_seconds)
+            self.touch()
 
     def next_retrace(
         self,
@@ -175,59 +217,10 @@ class Observed(Protocol):
         """The Python function; None if it was garbage-collected."""
 
 
-class WatchedRecord(Record):
-    """The `Record` of a function whose calls and traces are only observed.
-
-    Attributes:
-        staleness: Detects what has changed since its traces were made; None if that is not known.
-    """
-
-    staleness: Any = None
-
-    def add_trace(
-        self,
-        concrete: Any,
-        key: Key,
-        cause: Cause,
-        site: Site,
-        seconds: float,
-        roots: Iterator[tuple[str, Any]],
-    ) -> Trace:
-        """Adds a trace."""
-        with self.lock:
-            trace = Trace(self.made + 1, concrete, key, cause, site, seconds, roots)
-            self.keep_trace(concrete, trace)
-            self.last, self.last_trace = "trace", trace
-            return trace
-
-    def add_retrace(
-        self,
-        trace: Trace,
-        causes: tuple[Cause, ...],
-        nearest: tuple[Trace, ...],
-        find_remedy: Callable[[], Remedy | None],
-    ) -> None:
-        """Records the retrace that made a trace."""
-        with self.lock:
-            self.note_retrace(self.next_retrace(causes, nearest, trace, find_remedy))
-            self.last = "retrace"
-            self.touch()
-
-    def add_trace_seconds(self, trace: Trace, seconds: float) -> None:
-        """Adds to the cost of a trace, when it is known only later."""
-        with self.lock:
-            trace.trace_seconds += seconds
-            self.trace_seconds += seconds
-            for i, retrace in enumerate(self.retraces):
-                if retrace.trace == trace.number:
-                    self.retraces[i] = replace(retrace, trace_seconds=trace.trace_seconds)
-            self.touch()
-
-
 class RecordView:
     """The properties of a `TracedFunction` that read its record."""
 
-    recorder: WatchedRecord
+    recorder: Record
 
     @property
     def owner(self) -> Any | None:

@@ -103,7 +103,6 @@ class Recorder(Record):
         spread: Runs the function's Python on the replicas of a strategy; None except in a
             ``session.run``.
         first_cause: The cause of its first trace.
-        staleness: Detects what has changed since its traces were made.
         failures: Number of calls whose trace failed.
         failed: The internal error after which open calls are not recorded; None if there is
             none.
