@@ -98,11 +98,10 @@ from nbfn._tensorflow.running.profiling import Executed, ProfilerBusyError, run_
 from nbfn._tensorflow.running.python_loops import Counter, enclosing_graphs, register_loop
 from nbfn._tensorflow.running.run_metadata import run_collecting
 from nbfn._tensorflow.running.sampling import (
+    called_in,
     compiles_with_xla,
-    is_call,
     original,
     runs_in,
-    samples,
     traced_in,
 )
 from nbfn._tensorflow.tracing.cache import (

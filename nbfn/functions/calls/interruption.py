@@ -139,18 +139,28 @@ def interruptible(trace: Trace, call: Callable[..., _Value]) -> Callable[..., _V
     return run
 
 
-def add_note_of_trace(interrupt: BaseException, name: str, since: float, graph: Any) -> None:
-    """Adds to an interrupt what was traced, and since when.
+def add_note(
+    interrupt: KeyboardInterrupt,
+    name: str,
+    is_traced: bool,
+    since: float | None = None,
+    graph: Any = None,
+) -> None:
+    """Adds to an interrupt what it has interrupted.
 
     Args:
         interrupt: The interrupt.
         name: The name of the function.
-        since: When tracing began, on the performance counter.
-        graph: The graph so far; None if it no longer exists.
+        is_traced: Whether the function was traced; if not, it ran.
+        since: When tracing began, on the performance counter, if known.
+        graph: The graph that was made, if known.
     """
-    took = duration(time.perf_counter() - since)
-    size = "" if graph is None else f", at {count(len(graph.get_operations()), 'operation')}"
-    interrupt.add_note(f"interrupted while `{name}` was traced for {took}{size}")
+    what = "ran; variables keep what it has assigned to them"
+    if is_traced:
+        took = "" if since is None else f" for {duration(time.perf_counter() - since)}"
+        size = "" if graph is None else f", at {count(len(graph.get_operations()), 'operation')}"
+        what = f"was traced{took}{size}"
+    interrupt.add_note(f"interrupted while `{name}` {what}")
 
 
 class _Listener:

@@ -23,7 +23,7 @@ from nbfn import _tensorflow
 from nbfn.code import PLAIN, is_installed, plain_function
 from nbfn.functions.calls.call import Call, this_thread
 from nbfn.functions.calls.dispatch import Dispatch, Entry
-from nbfn.functions.calls.interruption import add_note_of_trace
+from nbfn.functions.calls.interruption import add_note
 from nbfn.functions.calls.placement import Run, run
 from nbfn.functions.calls.record import RecordView, next_id
 from nbfn.functions.calls.stack_room import with_room
@@ -269,6 +269,10 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         try:
             calls.append(self.recorder)
             return entry.call([tensors[i] for i in entry.order])
+        except KeyboardInterrupt as interrupt:
+            if not depth:
+                add_note(interrupt, self.recorder.name, is_traced=False)
+            raise
         finally:
             del calls[depth:]
             seconds = time.perf_counter() - started
@@ -320,9 +324,9 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             if call.is_tracing:  # cache and record may disagree
                 eviction.drop_all(self)
                 self._states.drop_unused(self)
-                if not depth:
-                    graph = None if call.graph is None else call.graph()
-                    add_note_of_trace(interrupt, self.recorder.name, call.missed_at, graph)
+            if not depth:
+                graph = call.graph and call.graph()
+                add_note(interrupt, self.recorder.name, call.is_tracing, call.missed_at, graph)
             raise
         finally:
             # Not a context manager: an interrupt while it is left would keep the call open.

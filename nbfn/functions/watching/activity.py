@@ -8,10 +8,9 @@ short calls look like one long call.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from types import FrameType
 from typing import Any
 
 import tensorflow as tf
@@ -19,12 +18,8 @@ import tensorflow as tf
 from nbfn import _tensorflow
 from nbfn.functions.calls.call import Call, open_on
 from nbfn.functions.calls.record import Record
-from nbfn.functions.recording.registry import live_functions
-from nbfn.functions.traced.traced_function import TracedFunction
 from nbfn.underway.stacks import stack_of
 from nbfn.underway.work import Extent
-
-_tensorflow.is_call(TracedFunction.__call__)
 
 
 @dataclass(frozen=True)
@@ -105,25 +100,6 @@ def _tracing_elsewhere(thread: int) -> Activity | None:
 def runs_unrecorded(thread: int) -> bool:
     """Returns whether a thread runs a graph of a function without a record."""
     return not open_on(thread) and _tensorflow.runs_in(stack_of(thread))
-
-
-def activity_in(stack: Iterable[FrameType]) -> Activity | None:
-    """Returns what was done in the frames of a traceback, outermost first, as `doing`."""
-    found = list(_tensorflow.samples(stack))
-    traced = [sample for sample in found if sample.graph is not None]
-    if not found:
-        return None
-    sample = (traced or found)[0]
-    recorders = {id(getattr(each, "function", each)): each.recorder for each in live_functions()}
-    recorder = recorders.get(id(sample.function))
-    name = str(getattr(sample.function, "name", None) or "function")
-    return Activity(
-        kind="trace" if traced else "run",
-        name=name if recorder is None else recorder.name,
-        identity=(sample.identity,),
-        _recorder=None if recorder is None else weakref.ref(recorder),
-        _graph=None if sample.graph is None else weakref.ref(sample.graph),
-    )
 
 
 def lines(thread: int) -> Iterator[tuple[str, int]]:
