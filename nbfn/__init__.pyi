@@ -10,8 +10,8 @@ from .functions.graphs.carve import carve as carve
 from .functions.graphs.lines import LineTimes as LineTimes
 from .functions.graphs.lines import lines as lines
 from .functions.graphs.wrap import wrap_function as wrap_function
-from .functions.inside.monitor import NumericsError as NumericsError
 from .functions.inside.numerics import Numerics as Numerics
+from .functions.inside.numerics_checker import NumericsError as NumericsError
 from .functions.postmortem import PostmortemError as PostmortemError
 from .functions.postmortem import postmortem as postmortem
 from .functions.progress import progress as progress

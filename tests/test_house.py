@@ -39,7 +39,9 @@ ORDER = {
         ),
         *("views", "notebook", "command", "__main__"),
     ),
-    "nbfn._tensorflow": ("base", "operation_types", "autograph", "tracing", "graphs", "running"),
+    "nbfn._tensorflow": (
+        *("base", "operation_types", "autograph", "tracing", "graphs", "trackables", "running"),
+    ),
     "nbfn.functions": (
         *("guards", "traces", "calls", "retraces", "recording", "signatures"),
         *(

@@ -3,9 +3,9 @@
 Each internal is probed once. If it is missing, the function that needs it returns ``None`` or
 ``False`` (see its docstring), the caller falls back to public API, and `degraded` warns once. The
 folders are named by subject: ``autograph`` converts code; ``tracing`` has trace caches, keys and
-the fast call; ``graphs`` has captures, variables and Python in graphs; ``running`` cancels,
-samples, times and collects metadata. Code that depends on internals of Keras is in
-``modules/layers``.
+the fast call; ``graphs`` has captures, called functions and Python in graphs; ``trackables`` has
+variables, tracked containers and what is saved; ``running`` cancels, samples, times and collects
+metadata. Code that depends on internals of Keras is in ``modules/layers``.
 """
 
 from nbfn._tensorflow.autograph.redefinition import discard_conversion, renew_parameters
@@ -25,29 +25,29 @@ from nbfn._tensorflow.base import (
     tf_function,
 )
 from nbfn._tensorflow.graphs.captures import (
+    GraphCapture,
+    by_reference,
+    captured,
+    captured_from,
+    graph_captures,
+    owned_variables,
+)
+from nbfn._tensorflow.graphs.custom_gradients import hold_custom_gradients
+from nbfn._tensorflow.graphs.equivalence import are_equivalent
+from nbfn._tensorflow.graphs.function_graphs import (
+    WITHOUT_CONTROL_DEPENDENCIES,
     called,
     called_graphs,
-    captured,
     graphs_in,
     has_boolean_conditions,
     is_loop_or_branch,
-    reachable_functions,
-    trackable_children,
-)
-from nbfn._tensorflow.graphs.capturing import (
-    WITHOUT_CONTROL_DEPENDENCIES,
-    GraphCapture,
-    graph_captures,
     operations_with_effects,
     outputs_of,
-    owned_variables,
+    reachable_functions,
     run_at_each_call,
     skip_identities,
     unused_operations,
 )
-from nbfn._tensorflow.graphs.checkpoints import saved_objects
-from nbfn._tensorflow.graphs.custom_gradients import hold_custom_gradients
-from nbfn._tensorflow.graphs.equivalence import are_equivalent
 from nbfn._tensorflow.graphs.ordering import (
     NODE_IN_ERROR,
     OrderedCallbacks,
@@ -58,30 +58,13 @@ from nbfn._tensorflow.graphs.ordering import (
     unordered_loops,
 )
 from nbfn._tensorflow.graphs.python_calls import PYTHON_CALLS, graph_time_functions
-from nbfn._tensorflow.graphs.recording import is_recording, record_gradient
-from nbfn._tensorflow.graphs.saved_model import (
-    SavedModel,
-    can_be_saved,
-    definitions,
-    difference,
-    is_as_written,
-)
 from nbfn._tensorflow.graphs.source_lines import (
     current_user_line,
-    line_of_operation,
     line_of_random_draw,
     line_within,
+    place_of_operation,
     user_lines_of,
 )
-from nbfn._tensorflow.graphs.variables import (
-    constrain,
-    distributed_variable,
-    entries,
-    is_local_variable,
-    local_variable,
-    unwatch,
-)
-from nbfn._tensorflow.graphs.wrappers import WRAPPERS, ignored_attributes, unwrap
 from nbfn._tensorflow.operation_types import (
     HIDDEN_STATE,
     all_nodes,
@@ -103,6 +86,7 @@ from nbfn._tensorflow.running.devices import (
     is_custom_device,
     memory_of_devices,
 )
+from nbfn._tensorflow.running.gradient_tapes import is_recording, record_gradient
 from nbfn._tensorflow.running.hidden_settings import (
     SETTINGS,
     eager_random_state,
@@ -114,11 +98,10 @@ from nbfn._tensorflow.running.profiling import Executed, ProfilerBusyError, run_
 from nbfn._tensorflow.running.python_loops import Counter, enclosing_graphs, register_loop
 from nbfn._tensorflow.running.run_metadata import run_collecting
 from nbfn._tensorflow.running.sampling import (
+    called_in,
     compiles_with_xla,
-    is_call,
     original,
     runs_in,
-    samples,
     traced_in,
 )
 from nbfn._tensorflow.tracing.cache import (
@@ -160,7 +143,6 @@ from nbfn._tensorflow.tracing.operation_callbacks import (
     Differentiated,
     Listener,
     NewOperation,
-    captured_from,
     differentiated,
     listening,
     makes_gradients,
@@ -173,7 +155,6 @@ from nbfn._tensorflow.tracing.trace_types import (
     ObjectNode,
     TensorNode,
     ValueNode,
-    by_reference,
     nodes,
     objects,
     trace_types,
@@ -197,6 +178,28 @@ from nbfn._tensorflow.tracing.tracing import (
     schedules,
     share_lock,
     untraced_copy,
+)
+from nbfn._tensorflow.trackables.checkpoints import saved_objects
+from nbfn._tensorflow.trackables.resource_variables import (
+    constrain,
+    distributed_variable,
+    entries,
+    is_local_variable,
+    local_variable,
+    unwatch,
+)
+from nbfn._tensorflow.trackables.saved_model import (
+    SavedModel,
+    can_be_saved,
+    definitions,
+    difference,
+    is_as_written,
+)
+from nbfn._tensorflow.trackables.wrappers import (
+    WRAPPERS,
+    ignored_attributes,
+    trackable_children,
+    unwrap,
 )
 
 leave_alone("nbfn")

@@ -12,12 +12,17 @@ import tensorflow as tf
 from nbfn.errors import NbfnWarning
 
 
-def internal(module: str) -> Any:
-    """Imports an internal module of TensorFlow by its path; returns None if it does not exist."""
+def internal(module: str, *names: str) -> Any:
+    """Imports an internal module of TensorFlow by its path.
+
+    Returns:
+        None if it does not exist, or has not all of these names.
+    """
     try:
-        return importlib.import_module(f"tensorflow.python.{module}")
+        found = importlib.import_module(f"tensorflow.python.{module}")
     except ImportError:
         return None
+    return found if all(hasattr(found, name) for name in names) else None
 
 
 _save_context = internal("saved_model.save_context")

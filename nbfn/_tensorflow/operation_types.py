@@ -28,27 +28,13 @@ _NOT_WRITING = frozenset(
 )
 
 HIDDEN_STATE = {
-    "AllCandidateSampler",
-    "FixedUnigramCandidateSampler",
-    "FractionalAvgPool",
-    "FractionalMaxPool",
-    "LearnedUnigramCandidateSampler",
-    "LogUniformCandidateSampler",
-    "Multinomial",
-    "ParameterizedTruncatedNormal",
-    "RandomCrop",
-    "RandomGamma",
-    "RandomPoisson",
-    "RandomPoissonV2",
-    "RandomShuffle",
-    "RandomStandardNormal",
-    "RandomUniform",
-    "RandomUniformInt",
-    "SampleDistortedBoundingBox",
-    "SampleDistortedBoundingBoxV2",
-    "ThreadUnsafeUnigramCandidateSampler",
+    *("AllCandidateSampler", "FixedUnigramCandidateSampler", "LearnedUnigramCandidateSampler"),
+    *("LogUniformCandidateSampler", "ThreadUnsafeUnigramCandidateSampler"),
+    *("UniformCandidateSampler", "FractionalAvgPool", "FractionalMaxPool", "Multinomial"),
+    *("ParameterizedTruncatedNormal", "RandomCrop", "RandomGamma", "RandomPoisson"),
+    *("RandomPoissonV2", "RandomShuffle", "RandomStandardNormal", "RandomUniform"),
+    *("RandomUniformInt", "SampleDistortedBoundingBox", "SampleDistortedBoundingBoxV2"),
     "TruncatedNormal",
-    "UniformCandidateSampler",
 }
 """Operations whose kernel has the state from which it draws; their seeds are attributes.
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from threading import get_ident
 from typing import Any, Literal
@@ -22,6 +21,7 @@ from nbfn.serial import serial
 from nbfn.site import warn
 from nbfn.state.bytecode.graph_time import NOTHING
 from nbfn.state.bytecode.reads import Named
+from nbfn.state.columns import IdentityCheck, in_columns
 from nbfn.state.guarded import GuardedState
 from nbfn.state.state import Fingerprints, Source, State
 from nbfn.state.values.fingerprints import fingerprint, is_a
@@ -67,11 +67,8 @@ def _watch(state: State, settings: Iterable[str]) -> Fingerprints:
         fetch = _tensorflow.SETTINGS[name]
         value = fetch()
         found[Source("setting", name)] = fingerprint(value)
-        reference = reference_to(value)
-        if reference is None:
-            state.same.append((fetch, value))
-        else:
-            state.weak.append((fetch, reference))
+        is_weak = reference_to(value) is not None
+        state.checks += in_columns([IdentityCheck(fetch, value, is_weak)])
     state.fingerprints.update(found)
     return found
 
@@ -126,7 +123,6 @@ class Guards:
         self._graph_time = NOTHING
         self._settings: frozenset[str] = frozenset()
         self._lock = threading.RLock()
-        self._reading = set[int]()  # threads in `read_once`
 
     @property
     def state(self) -> int:
@@ -136,7 +132,7 @@ class Guards:
         try:
             now = self._current
             # Another thread may have found a change in the meantime; then the new state holds.
-            if now is None or not self._holds() or self._current is not now:
+            if now is None or not self._own.holds() or self._current is not now:
                 with self._lock:
                     now = self._current = self._state_with(self._own_state().fingerprints)
         except Exception as error:  # inspecting user objects may raise anything
@@ -144,12 +140,9 @@ class Guards:
             return 0
         return now.number
 
-    def _holds(self) -> bool:
-        return (self._reading and get_ident() in self._reading) or self._own.holds()
-
     def _own_state(self) -> State:
         """Returns the current state of what the function itself reads."""
-        if self._own is _NOTHING or not self._holds():
+        if self._own is _NOTHING or not self._own.holds():
             function = self._python_function()
             # Without a function inside it is an object with `__call__`.
             name = "" if next(unwrapped(function), None) else "self"
@@ -161,21 +154,6 @@ class Guards:
             _watch(now, self._settings)
             self._own, self._current = now, None
         return self._own
-
-    @contextmanager
-    def read_once(self) -> Iterator[None]:
-        """Reads the state once for the whole block, in which no user code may run.
-
-        Other threads still read it: they may have changed it.
-        """
-        _ = self.state
-        is_outermost = get_ident() not in self._reading
-        self._reading.add(get_ident())
-        try:
-            yield
-        finally:
-            if is_outermost:
-                self._reading.discard(get_ident())
 
     def _own_code(self) -> Fingerprints:
         """Returns the fingerprint of the function itself, whose code autoreload may replace."""

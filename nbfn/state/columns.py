@@ -30,7 +30,6 @@ from nbfn.state.values.introspection import (
 
 Check = Callable[[], bool]
 _FEW = 4
-"""Fewer checks of a kind take no longer by themselves than in a column."""
 
 
 class IdentityCheck(NamedTuple):
@@ -119,27 +118,24 @@ class BuiltinsCheck:
 AnyCheck = IdentityCheck | CodeCheck | NamesCheck | BuiltinsCheck
 
 
-def in_columns(checks: Iterable[AnyCheck]) -> tuple[list[Check], list[IdentityCheck]]:
-    """Returns the columns and the checks that are in none; those of identity apart."""
+def in_columns(checks: Iterable[AnyCheck]) -> list[Check]:
+    """Returns the columns of some checks."""
     columns: dict[Any, list[Any]] = defaultdict(list)
     for check in checks:
         columns[_column_of(check)].append(check)
-    left = columns.pop(None, [])
-    for column in (_of_closures, _of_functions, _of_names):
+    for column, other in _OF_FEW.items():
         if 0 < len(columns.get(column, ())) < _FEW:
-            left += columns.pop(column)
-    found = [check for column, inside in columns.items() for check in column(inside)]
-    found += [each.holds for each in left if not isinstance(each, IdentityCheck)]
-    return found, [each for each in left if isinstance(each, IdentityCheck)]
+            columns[other] += columns.pop(column)
+    return [check for column, inside in columns.items() for check in column(inside)]
 
 
-def _column_of(check: AnyCheck) -> Callable[[list[Any]], Iterator[Check]] | None:
-    """Returns what makes the column for a check; None if it can be in none."""
+def _column_of(check: AnyCheck) -> Callable[[list[Any]], Iterator[Check]]:
+    """Returns what makes the column for a check."""
     match check:
         case CodeCheck():
             return _of_functions
         case NamesCheck():
-            return _of_names if _Holder.of(check.holder) else None
+            return _of_names if _Holder.of(check.holder) else _by_themselves
         case BuiltinsCheck():
             return _of_builtins
     if getattr(check.fetch, "func", None) is closed_over and check.value is not ABSENT:
@@ -147,7 +143,18 @@ def _column_of(check: AnyCheck) -> Callable[[list[Any]], Iterator[Check]] | None
     place = _place(check.fetch)
     # Not so for a slot, a descriptor such as a property, or what a wrapper of TensorFlow wraps.
     is_there = place is not None and place[0].dictionary.get(place[1], place) is check.value
-    return _of_values if is_there else None
+    return _of_values if is_there else _of_fetched
+
+
+def _by_themselves(checks: list[Any]) -> Iterator[Check]:
+    """Yields the checks, each by itself."""
+    yield from (each.holds for each in checks)
+
+
+def _of_fetched(checks: list[IdentityCheck]) -> Iterator[Check]:
+    """Yields the column of what each check fetches by itself."""
+    fetches = [each.fetch for each in checks]
+    yield column(lambda: map(_call, fetches), checks)
 
 
 def _of_values(checks: list[IdentityCheck]) -> Iterator[Check]:
@@ -238,6 +245,13 @@ def _of_builtins(checks: list[BuiltinsCheck]) -> Iterator[Check]:
         names = frozenset[str]().union(*(each.names for each in inside))
         yield BuiltinsCheck(inside[0].namespace, names).holds
 
+
+_OF_FEW = {
+    _of_closures: _of_fetched,
+    _of_functions: _by_themselves,
+    _of_names: _by_themselves,
+}
+"""What takes no longer for fewer than `_FEW` checks."""
 
 # How a column compares --------------------------------------------------------------------
 

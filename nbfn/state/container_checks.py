@@ -42,7 +42,7 @@ def container_check(value: Any, fetch: Fetch, content: Any) -> Check | None:
 def _holds(checks: tuple[Check, ...], fetch: Fetch, content: Any) -> bool:
     for check in checks:
         if not check():
-            return _has_content(fetch, content)
+            return has_content(fetch, content)
     return True
 
 
@@ -66,7 +66,7 @@ def _add_checks(value: Any, fetch: Fetch, found: list[Check], left: list[int]) -
                 return False
             continue
         if is_content(item) or reference_to(item) is None:
-            found.append(functools.partial(_has_content, inner, content_of(item)))
+            found.append(functools.partial(has_content, inner, content_of(item)))
         else:
             checks.append(IdentityCheck(None, item, is_weak=True))
     parts: Callable[[Any], tuple[Any, ...]] = tuple
@@ -81,7 +81,8 @@ def _parts_fetched(fetch: Fetch, parts: Callable[[Any], tuple[Any, ...]]) -> tup
     return parts(_tensorflow.unwrap(fetch()))
 
 
-def _has_content(fetch: Fetch, content: Any) -> bool:
+def has_content(fetch: Fetch, content: Any) -> bool:
+    """Returns whether what is fetched has the same content as before."""
     return bool(content_of(fetch()) == content)
 
 

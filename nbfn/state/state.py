@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import operator
 import re
-import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from nbfn.state.bytecode.dynamic_attributes import ANY
 from nbfn.state.bytecode.reads import Named
-from nbfn.state.columns import AnyCheck, Check, IdentityCheck, in_columns
-from nbfn.state.values.fingerprints import ABSENT, Fingerprint, content_of
+from nbfn.state.columns import Check
+from nbfn.state.values.fingerprints import ABSENT, Fingerprint
 from nbfn.state.values.introspection import Fetch
-from nbfn.state.values.settings import SettingsCheck, settings_hold
 
 
 class Source(NamedTuple):
@@ -49,14 +48,9 @@ class State:
         fingerprints: The fingerprint of each source.
         attributes: All attributes that the walked code names.
         stored: All names and attributes that it assigns.
-        checks: Checks of all that is in a container or in a dictionary of attributes.
-        ungrouped: Checks of code and of names, until `group_checks`.
-        same: Fetches what must be the same immutable object, with that object.
-        weak: The same for objects that are held weakly.
-        content: Fetches what must have the same content, with that content.
+        checks: Checks that nothing has changed, the cheapest first.
         references: Weak references to all objects that are held weakly.
         contained: Weak references to the objects in containers.
-        settings: Modules and Keras objects, with the settings that they must have.
         opaque: Whether the code may have effects that no source shows: it writes a name, or draws
             from an iterator or random numbers.
         keeps: Whether it keeps user objects alive.
@@ -67,43 +61,15 @@ class State:
     attributes: frozenset[Named] = frozenset()
     stored: frozenset[str] = frozenset()
     checks: list[Check] = field(default_factory=list)
-    ungrouped: list[AnyCheck] = field(default_factory=list)
-    same: list[tuple[Fetch, Any]] = field(default_factory=list)
-    weak: list[tuple[Fetch, Fetch]] = field(default_factory=list)
-    content: list[tuple[Fetch, Any]] = field(default_factory=list)
     references: list[Fetch] = field(default_factory=list)
     contained: list[Fetch] = field(default_factory=list)
-    settings: list[SettingsCheck] = field(default_factory=list)
     opaque: bool = False
     keeps: bool = False
     variables: set[int] = field(default_factory=set)
 
-    def group_checks(self) -> None:
-        """Replaces checks of one kind by columns."""
-        self.references = [reference for _, reference in self.weak]
-        same = [IdentityCheck(fetch, value) for fetch, value in self.same]
-        weak = [IdentityCheck(fetch, reference(), is_weak=True) for fetch, reference in self.weak]
-        checks, left = in_columns([*self.ungrouped, *same, *weak])
-        self.checks += checks
-        self.ungrouped = []
-        self.same = [(each.fetch, each.value) for each in left if not each.is_weak]
-        self.weak = [(each.fetch, weakref.ref(each.value)) for each in left if each.is_weak]
-
     def holds(self) -> bool:
         """Returns whether nothing has changed since, with as few checks as possible."""
-        for check in self.checks:
-            if not check():
-                return False
-        for fetch, value in self.same:
-            if fetch() is not value:
-                return False
-        for fetch, reference in self.weak:
-            found = fetch()
-            if found is None or found is not reference():  # None, once the object is dead
-                return False
-        return settings_hold(self.settings) and all(
-            content_of(fetch()) == content for fetch, content in self.content
-        )
+        return all(map(operator.call, self.checks))
 
     def may_store(self, source: Source) -> bool:
         """Returns whether the walked code itself may assign to a global, closure or attribute."""

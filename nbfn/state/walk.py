@@ -32,15 +32,22 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn import _tensorflow
-from nbfn.code import is_user_module, package_of
+from nbfn.code import is_user_module, names_in_code, package_of
 from nbfn.serial import serial
 from nbfn.state.bytecode import special_methods
 from nbfn.state.bytecode.dynamic_attributes import ANY
 from nbfn.state.bytecode.graph_time import NOTHING, GraphTime
 from nbfn.state.bytecode.read_parts import Part
 from nbfn.state.bytecode.reads import Named, reads
-from nbfn.state.columns import BuiltinsCheck, CodeCheck, NamesCheck
-from nbfn.state.container_checks import container_check
+from nbfn.state.columns import (
+    AnyCheck,
+    BuiltinsCheck,
+    CodeCheck,
+    IdentityCheck,
+    NamesCheck,
+    in_columns,
+)
+from nbfn.state.container_checks import container_check, has_content
 from nbfn.state.state import OF_CLASS, Source, State
 from nbfn.state.values.classes import fingerprint_of_class
 from nbfn.state.values.fingerprints import (
@@ -67,6 +74,7 @@ from nbfn.state.values.introspection import (
     without_descriptor,
 )
 from nbfn.state.values.random_numbers import is_drawn_from
+from nbfn.state.values.reached_variables import variables_of
 from nbfn.state.values.referents import HOLDERS, WRAPPED, given_to, names_in, referents
 from nbfn.state.values.settings import (
     Settings,
@@ -89,7 +97,6 @@ from nbfn.state.values.unwrapping import (
     is_decorator_object,
     unwrapped,
 )
-from nbfn.state.values.variables import variables_of
 
 # `tf.summary` writes with the caller's writer, which `functions/traces/context.py` then reads.
 _NAMED_ANYWAY = frozenset({"summary"})
@@ -127,6 +134,7 @@ class Walk:
         self._classes = classes
         self.state = State(attributes=attributes)
         self.named: frozenset[Named] = frozenset()
+        self._checks: list[AnyCheck] = []
         self._parts: dict[str, set[Part]] = defaultdict(set)
         for name in attributes:
             if not isinstance(name, str) and name[0] not in attributes:
@@ -184,6 +192,11 @@ class Walk:
             elif not is_a(value, FunctionType):
                 self._visit_attributes_of_wrapper(name, route, value, fetch)
 
+    def finish(self) -> State:
+        """Returns the state, with its checks."""
+        self.state.checks[:0] = in_columns(self._checks)
+        return self.state
+
     def _fetch_of(self, value: Any) -> Fetch:
         """Returns a fetch of a value; the state keeps values alive that have no weak references."""
         reference = reference_to(value)
@@ -221,7 +234,7 @@ class Walk:
                 self._visit(at, found, found())
             else:  # lengths and shapes are new objects each time
                 now = self.state.fingerprints[at] = fingerprint(found())
-                self.state.content.append((found, now.content))
+                self._check_content(found, now.content)
 
     def _visit(self, source: Source, fetch: Fetch, value: Any) -> None:
         """Fingerprints the value at a source, and follows it."""
@@ -234,9 +247,10 @@ class Walk:
                 self._check(fetch, value, found.content)
                 return
         elif value is not ABSENT and self._graph_time.changes(value):
-            found = Fingerprint(("holder", id(value)), f"another {type(value).__name__}")
+            address = id(value)  # the check must not keep the value alive
+            found = Fingerprint(("holder", address), f"another {type(value).__name__}")
             state.fingerprints[source] = found
-            state.content.append((lambda: id(fetch()), id(value)))
+            state.checks.append(lambda: id(fetch()) == address)
             return
         else:
             if value is not ABSENT and not is_content(value) and not is_decorator_object(value):
@@ -259,15 +273,20 @@ class Walk:
         reference = None if is_content(value) else reference_to(value)
         if value is ABSENT or is_immutable(value) or is_a(value, _OF_C):
             # A property of Cython makes a new tuple at each look.
-            is_same = fetch() is value
-            checks = self.state.same if is_same else self.state.content
-            checks.append((fetch, value if is_same else content))
+            if fetch() is value:
+                self._checks.append(IdentityCheck(fetch, value))
+            else:
+                self._check_content(fetch, content)
         elif reference is not None:
-            self.state.weak.append((fetch, reference))
+            self.state.references.append(reference)
+            self._checks.append(IdentityCheck(fetch, value, is_weak=True))
         elif (check := container_check(value, fetch, content)) is not None:
             self.state.checks.append(check)
         else:
-            self.state.content.append((fetch, content))
+            self._check_content(fetch, content)
+
+    def _check_content(self, fetch: Fetch, content: Any) -> None:
+        self.state.checks.append(functools.partial(has_content, fetch, content))
 
     def _follow_referents(self, name: str, route: str, value: Any, fetch: Fetch) -> None:
         found = list(referents(value, fetch))
@@ -352,7 +371,7 @@ class Walk:
                 self._check(fetch, value, content_of(value))
                 self.follow(name, f"{route}.{part}", value, fetch)
         absent = frozenset((*self._wanted, "__wrapped__")) - vars(function).keys()
-        self.state.ungrouped.append(CodeCheck(reference, code, defaults, absent))
+        self._checks.append(CodeCheck(reference, code, defaults, absent))
 
     def _visit_names(self, function: FunctionType, route: str) -> None:
         """Visits the globals, modules and closure variables that a user function reads."""
@@ -364,8 +383,6 @@ class Walk:
         values = map(namespace.get, read.globals)
         if "keras" in self.named or "keras" in read.of_libraries or any(map(_is_keras, values)):
             self._visit_config()
-        if any(not _is_library(namespace.get(root)) for root in read.roots):
-            self.named |= {ANY}
         module = self._unique_name(namespace.get("__name__", ""), namespace)
         hidden: set[str] = set()
         for name in sorted(read.globals):
@@ -378,9 +395,9 @@ class Walk:
                 self._visit_read(source, fetch, namespace[name], read.parts.get(name, ()))
             else:
                 self.state.fingerprints[source] = UNDEFINED
-                self.state.same.append((fetch, ABSENT))
+                self._checks.append(IdentityCheck(fetch, ABSENT))
         if hidden:
-            self.state.ungrouped.append(BuiltinsCheck(namespace, frozenset(hidden)))
+            self._checks.append(BuiltinsCheck(namespace, frozenset(hidden)))
         for name in sorted(read.modules):
             if name.startswith("."):
                 name = _absolute_name(name, namespace.get("__package__"))
@@ -424,7 +441,7 @@ class Walk:
         for each, other in settings.others.items():
             found = functools.partial(member, reference, each)
             self._visit(self._source_of_setting(here, value, each), found, other)
-        self.state.settings.append(settings.check(value))
+        self.state.checks.append(settings.check(value))
 
     def _source_of_setting(self, at: Source, owner: Any, attribute: str) -> Source:
         public = attribute.lstrip("_")
@@ -624,7 +641,7 @@ class Walk:
         is_all |= ANY in self.state.attributes
         names = frozenset(own) if is_all else frozenset(wanted).difference(own)
         if is_all or names or cls is not None:
-            self.state.ungrouped.append(NamesCheck(holder, names, cls, is_all))
+            self._checks.append(NamesCheck(holder, names, cls, is_all))
 
 
 def _parts_of_module(value: tf.Module, own: Mapping[str, Any]) -> list[str]:
@@ -712,8 +729,7 @@ def state_of(
         _named_before[codes] = wanted
     if len(_named_before) > _MAX_FUNCTIONS:
         _named_before.popitem(last=False)
-    walk.state.group_checks()
-    return walk.state
+    return walk.finish()
 
 
 _named_before: OrderedDict[tuple[CodeType, ...], frozenset[Named]] = OrderedDict()
@@ -724,7 +740,7 @@ def _loggers_and_libraries(function: FunctionType) -> tuple[frozenset[str], froz
     """Returns the globals in a function's code that are loggers, and libraries."""
     loggers, libraries = [], []
     namespace = function.__globals__
-    for name in function.__code__.co_names:
+    for name in names_in_code(function.__code__):
         value = namespace.get(name)
         if is_a(value, ModuleType):
             if value is logging:

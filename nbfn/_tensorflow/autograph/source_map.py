@@ -12,13 +12,11 @@ from typing import Any
 
 from nbfn._tensorflow.base import internal
 
-_ag_ctx: Any = internal("autograph.core.ag_ctx")
-_api: Any = internal("autograph.impl.api")
-_config = internal("autograph.core.config")
+_ag_ctx: Any = internal("autograph.core.ag_ctx", "ControlStatusCtx", "Status", "control_status_ctx")
+_api: Any = internal("autograph.impl.api", "converted_call", "converter")
+_config = internal("autograph.core.config", "CONVERSION_RULES", "DoNotConvert")
 
-_KNOWN = all(hasattr(_api, name) for name in ("converted_call", "converter")) and all(
-    hasattr(_ag_ctx, name) for name in ("ControlStatusCtx", "Status", "control_status_ctx")
-)
+_KNOWN = None not in (_api, _ag_ctx)
 _status: Any = _ag_ctx.Status if _KNOWN else None
 _CONVERTED_CALL = getattr(getattr(_api, "converted_call", None), "__code__", None)
 
@@ -31,9 +29,8 @@ def leave_alone(package: str) -> None:
     added rule matches this package only. Without such rules the functions are converted, which is
     slower with equal results.
     """
-    rules, rule = getattr(_config, "CONVERSION_RULES", None), getattr(_config, "DoNotConvert", None)
-    if isinstance(rules, tuple) and rule is not None:
-        _config.CONVERSION_RULES = (rule(package), *rules)
+    if _config is not None and isinstance(_config.CONVERSION_RULES, tuple):
+        _config.CONVERSION_RULES = (_config.DoNotConvert(package), *_config.CONVERSION_RULES)
 
 
 def call_as_here(fn: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -> Any:

@@ -1,15 +1,16 @@
-"""The captures of a trace, and the functions that its graph calls."""
+"""The captures of graphs: variables and tensors from outside."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
 
-from nbfn._tensorflow.base import Function
-from nbfn._tensorflow.operation_types import all_nodes
+from nbfn._tensorflow.base import degraded
+from nbfn._tensorflow.tracing.calls import EagerTensor
 
 
 @dataclass(frozen=True)
@@ -38,76 +39,80 @@ def captured(concrete: Any) -> list[Captured]:
     return [Captured(h, variables.get(id(h))) for h in concrete.captured_inputs]
 
 
-def called(nodes: Iterable[Any]) -> Iterator[str]:
-    """Yields the names of the functions that nodes call."""
-    for node in nodes:
-        for name, value in sorted(node.attr.items()):  # the order of a protobuf map is not defined
-            if name[:1] != "_":
-                yield from (each.name for each in (value.func, *value.list.func) if each.name)
+@dataclass(frozen=True)
+class GraphCapture:
+    """A capture of a graph: a variable, held weakly, or another tensor.
+
+    Attributes:
+        name: Name of its placeholder in the graph.
+    """
+
+    name: str
+    _handle: Any
+    _variable: weakref.ReferenceType[Any] | None
+
+    def enter(self, graph: Any) -> Any | None:
+        """Captures the same in another graph; None if the variable was garbage-collected."""
+        if self._variable is None:
+            return graph.capture(self._handle)
+        variable = self._variable()
+        if variable is None:
+            return None
+        graph.watch_variable(variable)
+        return graph.capture(variable.handle)
 
 
-def reachable_functions(nodes: Sequence[Any], library: Any) -> dict[str, Any]:
-    """Returns the functions of a library that nodes call, directly or indirectly, by name."""
-    functions = {each.signature.name: each for each in library.function}
-    found: dict[str, Any] = {}
-    waiting = [nodes]
-    for each in waiting:
-        # In TensorFlow 1 graphs, a call may be an operation whose type is the function's name.
-        for name in (*(node.op for node in each), *called(each)):
-            if name in functions and name not in found:
-                found[name] = functions[name]
-                waiting.append(functions[name].node_def)
+def graph_captures(graph: Any) -> list[GraphCapture]:
+    """Returns the captures from eager code; empty for a graph that cannot capture."""
+    if not all(hasattr(type(graph), name) for name in ("captures", "variables", "watch_variable")):
+        return []
+    variables = {id(variable.handle): variable for variable in variables_of(graph)}
+    found = []
+    for external, internal in graph.captures:
+        variable = variables.get(id(external))
+        if variable is not None:
+            found.append(GraphCapture(internal.name, None, weakref.ref(variable)))
+        elif isinstance(external, EagerTensor):
+            found.append(GraphCapture(internal.name, external, None))
     return found
 
 
-def is_loop_or_branch(graph: Any) -> bool:
-    """Returns whether a graph is the body or the condition of a loop, or a branch."""
-    # Private classes of TensorFlow 2.21.
-    names = ("CondBranchFuncGraph", "WhileBodyFuncGraph", "WhileCondFuncGraph")
-    return type(graph).__name__ in names
+def owned_variables(wrapped: Any) -> list[Any]:
+    """Returns the variables that wrapped TensorFlow 1 code created, in order.
 
-
-def has_boolean_conditions(graph: Any) -> bool:
-    """Returns whether all branches in a graph are by boolean tensors, also nested.
-
-    For `x if n else y` AutoGraph passes any tensor to ``tf.cond``, and no such graph can run
-    (TensorFlow 2.21: "expected bool while building NodeDef").
+    Returns:
+        All variables that its graph uses, if those that it created are unknown.
     """
-    return all(
-        node.attr["Tcond"].type == tf.bool.as_datatype_enum
-        for node in all_nodes(graph.as_graph_def())
-        if node.op in ("If", "StatelessIf")
-    )
+    holder = getattr(wrapped, "_variable_holder", None)
+    created = getattr(holder, "variables", None)
+    if created is None:
+        degraded("which variables TensorFlow 1.x code has created")
+        return list(wrapped.variables)
+    return list(created.values())
 
 
-def trackable_children(value: Any) -> dict[str, Any]:
-    """Returns the tracked children of an object by name; empty if they cannot be read."""
-    read = getattr(value, "_trackable_children", None)
-    if read is None or isinstance(value, Function):
-        return {}
-    try:
-        return dict(read())
-    except Exception:  # user-defined classes may raise anything, and naming must not fail
-        return {}
+def captured_from(tensor: Any) -> Any:
+    """Returns what a placeholder captures, in the outermost graph or eagerly.
 
-
-def graphs_in(graph: Any) -> Iterator[Any]:
-    """Yields a graph and the available graphs of functions traced for it."""
-    waiting, seen = [graph], {id(graph)}
-    for each in waiting:
-        yield each
-        inner = [found for _, found in called_graphs(each) if id(found) not in seen]
-        waiting += inner
-        seen.update(map(id, inner))
-
-
-def called_graphs(graph: Any) -> Iterator[tuple[str, Any]]:
-    """Yields name and graph of each function that was traced for a graph, if available.
-
-    Loaded functions are omitted: their definitions lack source lines and shapes of some results.
+    Returns:
+        The tensor itself if it is not a capture.
     """
-    for name, function in getattr(graph, "_functions", {}).items():
-        # The public `graph` would build one from the definition (TensorFlow 2.21).
-        traced = getattr(function, "_cached_graph", None)
-        if traced is not None:
-            yield str(name), traced
+    while tf.is_symbolic_tensor(tensor) and tensor.op.type == "Placeholder":
+        captures = getattr(tensor.graph, "captures", ())
+        outer = next((each for each, inner in captures if inner is tensor), None)
+        if outer is None:
+            break
+        tensor = outer
+    return tensor
+
+
+def by_reference(concrete: Any) -> list[Callable[[], Any]]:
+    """Returns the functions that a trace calls for its captures' values at each call."""
+    container = getattr(concrete.graph, "function_captures", None)
+    resolvers = list(getattr(container, "by_ref_external", {}).values())
+    for each in resolvers:
+        # TensorFlow wraps the given function in closures.
+        cells = getattr(each, "__closure__", None) or ()
+        inner = [c.cell_contents for c in cells if callable(c.cell_contents)]
+        resolvers += [function for function in inner if function not in resolvers]
+    return resolvers

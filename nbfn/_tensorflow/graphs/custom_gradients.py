@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from nbfn._tensorflow.base import internal
-from nbfn._tensorflow.graphs.captures import graphs_in
+from nbfn._tensorflow.graphs.function_graphs import graphs_in
 
 _registry = getattr(internal("framework.ops"), "gradient_registry", None)
 _entries: dict[str, dict[str, Any]] = getattr(_registry, "_registry", {})

@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from nbfn._tensorflow.graphs.capturing import outputs_of
+from nbfn._tensorflow.graphs.function_graphs import outputs_of
 
 _OF_NAMES = ("PartitionedCall-", "StatefulPartitionedCall-")
 """Prefixes of the names of call gradients, which TensorFlow numbers."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbfn._tensorflow.graphs.captures import called
+from nbfn._tensorflow.graphs.function_graphs import called
 from nbfn._tensorflow.operation_types import CALLBACK, is_write, stateful_random_operations, writes
 
 # An operation in none of these sets counts as one that may fail: this costs a control dependency,

@@ -10,10 +10,13 @@ from typing import Any
 
 from nbfn._tensorflow.base import internal
 from nbfn._tensorflow.operation_types import HIDDEN_STATE
-from nbfn.code import is_installed
+from nbfn.code import is_library
 from nbfn.site import GENERATED
 
 _tf_stack = internal("util.tf_stack")
+
+_CALLING = os.path.join("eager", "polymorphic_function")
+"""The folder in TensorFlow's source that calls a function's Python."""
 
 Place = tuple[str, int]
 """A file and a line in it."""
@@ -25,10 +28,20 @@ def current_user_line() -> Place | None:
     return next((place for place in _places(stack) if _is_users(place)), None)
 
 
-def line_of_operation(op: Any) -> int | None:
-    """Returns the line of user code that made an operation; None if unknown."""
-    found = next((place for place in _places(op.traceback) if _is_users(place)), None)
-    return None if found is None else found[1]
+def place_of_operation(op: Any, *, in_function: bool = False) -> Place | None:
+    """Returns the innermost line of user code that made an operation; None if unknown.
+
+    With `in_function`, lines that only called the function do not count: TensorFlow makes its
+    arguments and results.
+    """
+    found = None
+    for frame in op.traceback or ():
+        place = str(frame.filename), int(frame.lineno)
+        if in_function and _CALLING in place[0]:
+            found = None  # the frames so far are the caller's
+        elif _is_users(place):
+            found = place
+    return found
 
 
 def user_lines_of(op: Any) -> tuple[tuple[Place, ...], tuple[Place, ...]]:
@@ -72,13 +85,7 @@ def _places(stack: Any) -> Iterator[Place]:
 
 
 def _is_users(place: Place) -> bool:
-    return not (is_installed(place[0]) or any(part in place[0] for part in _NOT_USER_CODE))
-
-
-_NOT_USER_CODE = (
-    *(f"{os.sep}{name}{os.sep}" for name in ("tensorflow", "keras", "nbfn")),
-    *(GENERATED, "contextlib.py"),
-)
+    return not is_library(place[0]) and GENERATED not in place[0]
 
 
 _OWN = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep

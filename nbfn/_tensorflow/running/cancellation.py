@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from nbfn._tensorflow.base import internal
-from nbfn._tensorflow.graphs.captures import called_graphs, graphs_in
+from nbfn._tensorflow.graphs.function_graphs import called_graphs, graphs_in
 
 _cancellation = internal("eager.cancellation")
 

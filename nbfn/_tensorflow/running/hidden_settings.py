@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn._tensorflow.base import internal
-from nbfn._tensorflow.graphs.captures import graphs_in
+from nbfn._tensorflow.graphs.function_graphs import graphs_in
 from nbfn._tensorflow.operation_types import HIDDEN_STATE
 
 _context = internal("eager.context")

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import inspect
 import os
-import sys
-import traceback
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from types import CodeType, FrameType
+from collections.abc import Iterable
+from types import FrameType
 from typing import Any
 
 from nbfn._tensorflow.autograph.source_map import original_line
 from nbfn._tensorflow.base import Function
-from nbfn._tensorflow.tracing.foreign_functions import TRACES, building_seconds, owner_of_trace
+from nbfn._tensorflow.tracing.foreign_functions import (
+    COMPILED,
+    TRACES,
+    attributes_of_trace,
+    building_seconds,
+    trace_frames,
+)
 from nbfn.code import is_library
 from nbfn.site import GENERATED
 from nbfn.underway.stacks import StackFrame
@@ -23,53 +26,20 @@ _RUNS_PYTHON = "func_graph_from_py_func"
 """TensorFlow's function that runs the Python code during tracing."""
 _RUNS_GRAPH, _CONTEXT = "call_function", f"{_OURS}eager{os.sep}context.py"
 """TensorFlow's function that runs a graph, and its file."""
-_calls: set[CodeType] = {inspect.unwrap(Function.__call__).__code__}
+_CALL = inspect.unwrap(Function.__call__).__code__
 
 
-@dataclass(frozen=True)
-class Sample:
-    """A function that a thread is calling or tracing.
-
-    Attributes:
-        function: The tf.function.
-        graph: The graph that is being built; None while the function runs.
-        identity: Differs between calls or traces that are active at the same time.
-    """
-
-    function: Any
-    graph: Any | None
-    identity: int
-
-
-def is_call(method: Any) -> None:
-    """Registers a method whose frames are calls of its first argument, a tf.function."""
-    _calls.add(inspect.unwrap(method).__code__)
-
-
-def _is_tensorflows(frame: FrameType, name: str) -> bool:
-    """Returns whether a frame is TensorFlow's function of that name.
-
-    Local variables of other frames must not be read: before Python 3.13, ``f_locals`` writes them
-    into the dict that ``locals()`` in that frame returns.
-    """
-    return frame.f_code.co_name == name and _OURS in frame.f_code.co_filename
-
-
-def samples(stack: Iterable[FrameType]) -> Iterator[Sample]:
-    """Yields the tf.functions that are called or traced, outermost first.
+def called_in(stack: Iterable[FrameType]) -> tuple[Any, bool] | None:
+    """Returns the outermost tf.function that is called, and whether one is traced in the call.
 
     Args:
-        stack: Frames of this thread or of a traceback; not those of another running thread.
+        stack: Frames of a traceback; not those of another running thread.
     """
-    for frame in stack:
-        if _is_tensorflows(frame, TRACES):
-            function, graph = owner_of_trace(frame), frame.f_locals.get("func_graph")
-            if function is not None and graph is not None:
-                yield Sample(function, graph, id(frame))
-        elif frame.f_code in _calls:
-            function = frame.f_locals.get("self")
-            if isinstance(function, Function):
-                yield Sample(function, None, id(frame))
+    frames = list(stack)
+    functions = (frame.f_locals.get("self") for frame in frames if frame.f_code is _CALL)
+    function = next((each for each in functions if isinstance(each, Function)), None)
+    is_traced = any(frame.f_code.co_name == TRACES for frame in frames)
+    return None if function is None else (function, is_traced)
 
 
 def traced_in(stack: list[StackFrame]) -> tuple[str, float] | None:
@@ -103,10 +73,4 @@ def original(at: StackFrame) -> StackFrame:
 
 def compiles_with_xla() -> bool:
     """Returns whether the current trace will be compiled with XLA; False if unknown."""
-    for frame, _ in traceback.walk_stack(sys._getframe(1)):
-        if _is_tensorflows(frame, TRACES):
-            options = frame.f_locals.get("tracing_options")
-            attributes = getattr(options, "attributes", None) or {}
-            if attributes.get("_XlaMustCompile"):
-                return True
-    return False
+    return any(attributes_of_trace(each).get(COMPILED) for each in trace_frames())

@@ -15,13 +15,17 @@ from nbfn._tensorflow.tracing.hot_functions import HotFunction
 from nbfn._tensorflow.tracing.tracing import explicit_device
 
 _context = internal("eager.context")
-_cancellation = internal("eager.cancellation")
-_execute = internal("eager.execute")
-_record = internal("eager.record")
-_atomic = internal("eager.polymorphic_function.atomic_function")
-_concrete = internal("eager.polymorphic_function.concrete_function")
-_gradients = internal("ops.gradients_util")
-_variables = internal("ops.resource_variable_ops")
+_cancellation = internal("eager.cancellation", "context")
+_execute = internal("eager.execute", "execute", "execute_with_cancellation")
+_record = internal("eager.record", "could_possibly_record")
+_atomic = internal("eager.polymorphic_function.atomic_function", "InterpolateRuntimeError")
+_concrete = getattr(
+    internal("eager.polymorphic_function.concrete_function"), "ConcreteFunction", None
+)
+_gradients = internal(
+    "ops.gradients_util", "PossibleTapeGradientTypes", "POSSIBLE_GRADIENT_TYPES_NONE"
+)
+_variables = internal("ops.resource_variable_ops", "variable_accessed")
 _run_eagerly = internal("eager.polymorphic_function.eager_function_run")
 _function_type_utils = internal("eager.polymorphic_function.function_type_utils")
 _ops = internal("framework.ops")
@@ -188,81 +192,62 @@ def call_in_progress(function: Any) -> tuple[Any, dict[str, Any]] | None:
 def flat_call(concrete: Any) -> Callable[[list[Any]], Any]:
     """Returns a callable that runs a concrete function on tensors like those of `flat_inputs`.
 
-    It may only be called in plain eager mode. If no gradient can be recorded, it calls the runtime
-    directly.
+    It may only be called in plain eager mode. It calls the runtime directly if the internals exist.
     """
     call = concrete._call_flat
     external = getattr(concrete, "_captured_inputs", None)
+    inference = getattr(concrete, "_inference_function", None)
+    execute = _executor(inference) if _CAN_EXECUTE and inference is not None else None
     # A callable is a deferred capture: TensorFlow gets its value at each call.
-    if external is None or any(callable(each) for each in external):
+    if execute is None or external is None or any(callable(each) for each in external):
         return _hide_frames(lambda inputs: call(inputs, concrete.captured_inputs))
-    captured = concrete.captured_inputs
-    direct, recorded = _direct_call(concrete), _recorded_call(concrete)
+    captured, pack = concrete.captured_inputs, concrete.function_type.pack_output
+    recorded = _recorded_call(concrete, execute)
 
     def run(inputs: list[Any]) -> Any:
         try:
             if concrete._captured_inputs is not external:  # a capture was replaced
                 return call(inputs, concrete.captured_inputs)
-            if direct is None:
-                return call(inputs, captured)
-            if not _record.could_possibly_record():
-                return direct(inputs + captured)
-            return call(inputs, captured) if recorded is None else recorded(inputs + captured)
+            if _record.could_possibly_record():
+                return recorded(inputs + captured)
+            return pack(execute(inputs + captured) or None)
         except Exception as error:  # TensorFlow's wrapper would take 5 µs of each call
             return _raise_filtered(error)
 
     return run
 
 
-def _recorded_call(concrete: Any) -> Callable[[list[Any]], Any] | None:
+def _recorded_call(
+    concrete: Any, execute: Callable[[list[Any]], list[Any]]
+) -> Callable[[list[Any]], Any]:
     """Executes a concrete function for tapes and forward accumulators, without graphs.
 
     As `ConcreteFunction._call_flat`, but the forward function is executed directly, which takes
     two thirds of the time (TensorFlow 2.21).
     """
-    if not _HAS_RECORDED_CALL:
-        return None
-    inference: Any = _executor(concrete._inference_function)
-    if inference is None:
-        return None
     pack, none = concrete.function_type.pack_output, _gradients.POSSIBLE_GRADIENT_TYPES_NONE
     executors: dict[Any, Any] = {}
 
-    def execute(inputs: list[Any]) -> Any:
+    def run(inputs: list[Any]) -> Any:
         for variable in concrete._func_graph.variables:
             _variables.variable_accessed(variable)
         kind = _gradients.PossibleTapeGradientTypes(inputs)
         if kind == none:
-            return pack(inference(inputs) or None)
+            return pack(execute(inputs) or None)
         pair = concrete._select_forward_and_backward_functions(inputs, kind, True)
         forward, passed = pair.forward()
         if forward not in executors:
             executors[forward] = _executor(forward)
-        run = executors[forward]
-        results = forward.call_flat(*passed) if run is None else run(passed)
+        run_forward = executors[forward]
+        results = forward.call_flat(*passed) if run_forward is None else run_forward(passed)
         pair.record(results)
         return pack(results)
 
-    return execute
+    return run
 
 
-def _direct_call(concrete: Any) -> Callable[[list[Any]], Any] | None:
-    """Executes a concrete function without support for gradients and graphs."""
-    inference: Any = getattr(concrete, "_inference_function", None)
-    if inference is None or not _HAS_DIRECT_CALL:
-        return None
-    return _executor(inference, inference.function_type.pack_output)
-
-
-def _executor(
-    inference: Any, pack: Callable[[Any], Any] | None = None
-) -> Callable[[list[Any]], Any] | None:
-    """Returns what executes an atomic function on tensors; None if its outputs need more.
-
-    Args:
-        inference: The function.
-        pack: Makes the result of its outputs; without it, the outputs are returned as a list.
-    """
+def _executor(inference: Any) -> Callable[[list[Any]], list[Any]] | None:
+    """Returns what executes an atomic function on tensors; None if its outputs need more."""
     outputs = inference.function_type.flat_outputs
     # `AtomicFunction.call_flat` attaches the shapes behind such handles (TensorFlow 2.21).
     if any(output.dtype._handle_data for output in outputs):
@@ -270,7 +255,7 @@ def _executor(
     name, number, context = inference.name.decode(), len(outputs), inference._bound_context
     hot = HotFunction(inference)
 
-    def execute(inputs: list[Any]) -> Any:
+    def execute(inputs: list[Any]) -> list[Any]:
         # As in `Context.call_function` (TensorFlow 2.21). Options and `_execute.execute` are
         # looked up at each call: `WithoutOptimizations` changes the options, and operation
         # callbacks replace `execute`.
@@ -279,7 +264,7 @@ def _executor(
         manager = _cancellation.context()
         try:
             if manager is None:
-                results = hot.execute(inputs, attributes)
+                results: list[Any] | None = hot.execute(inputs, attributes)
                 if results is None:
                     results = _execute.execute(
                         name, num_outputs=number, inputs=inputs, attrs=attributes, ctx=context
@@ -292,25 +277,14 @@ def _executor(
             # Its `__exit__` adds the lines of the user's code to the message (TensorFlow 2.21).
             with _atomic.InterpolateRuntimeError(inference):
                 raise
-        return results if pack is None else pack(results or None)
+        return results  # type: ignore[return-value]
 
     return execute
 
 
-_HAS_DIRECT_CALL = (
-    all(hasattr(_atomic, name) for name in ("InterpolateRuntimeError", "AtomicFunction"))
-    and all(hasattr(_execute, name) for name in ("execute", "execute_with_cancellation"))
-    and hasattr(_cancellation, "context")
-    and hasattr(_record, "could_possibly_record")
-)
-_HAS_RECORDED_CALL = (
-    _HAS_DIRECT_CALL
-    and hasattr(_gradients, "PossibleTapeGradientTypes")
-    and hasattr(_gradients, "POSSIBLE_GRADIENT_TYPES_NONE")
-    and hasattr(_variables, "variable_accessed")
-    and hasattr(
-        getattr(_concrete, "ConcreteFunction", None), "_select_forward_and_backward_functions"
-    )
+_CAN_EXECUTE = None not in (
+    *(_atomic, _cancellation, _execute, _gradients, _record, _variables),
+    getattr(_concrete, "_select_forward_and_backward_functions", None),
 )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import Any
 
 from nbfn._tensorflow.base import Function, degraded, internal
@@ -14,6 +15,8 @@ from nbfn.errors import report_failure
 
 _transform = internal("eager.polymorphic_function.transform")
 _tracing_compilation = internal("eager.polymorphic_function.tracing_compilation")
+COMPILED = "_XlaMustCompile"
+"""The attribute of functions that XLA compiles (TensorFlow 2.21)."""
 TRACES = "_maybe_define_function"
 """TensorFlow's function in whose frame each trace is made."""
 
@@ -112,10 +115,19 @@ def tracing_function() -> Any | None:
     Returns:
         None if that trace belongs to no function's cache, such as variable initialisation.
     """
+    return next(map(owner_of_trace, trace_frames()), None)
+
+
+def trace_frames() -> Iterator[FrameType]:
+    """Yields the frames in which traces are made on this thread, innermost first."""
     for frame, _ in traceback.walk_stack(sys._getframe(1)):
         if frame.f_code.co_name == TRACES:
-            return owner_of_trace(frame)
-    return None
+            yield frame
+
+
+def attributes_of_trace(frame: FrameType) -> dict[str, Any]:
+    """Returns the attributes of the function whose trace is made in a frame."""
+    return getattr(frame.f_locals.get("tracing_options"), "attributes", None) or {}
 
 
 def data_function() -> tuple[Any, str] | None:
@@ -137,7 +149,7 @@ def data_function() -> tuple[Any, str] | None:
     return None
 
 
-def owner_of_trace(frame: Any) -> Any | None:
+def owner_of_trace(frame: FrameType) -> Any | None:
     """Returns the tf.function whose trace is made in this frame of `TRACES`."""
     options: Any = frame.f_locals.get("tracing_options")
     cache = getattr(options, "function_cache", None)

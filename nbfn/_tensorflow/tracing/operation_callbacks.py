@@ -11,7 +11,6 @@ import gc
 import itertools
 import os
 import sys
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 from typing import Any, NamedTuple
@@ -20,12 +19,16 @@ import tensorflow as tf
 
 from nbfn._tensorflow.base import Function, internal
 from nbfn._tensorflow.tracing.cache import TraceCache
-from nbfn._tensorflow.tracing.foreign_functions import TRACES
+from nbfn._tensorflow.tracing.foreign_functions import (
+    COMPILED,
+    attributes_of_trace,
+    trace_frames,
+)
 from nbfn._tensorflow.tracing.tracing import initialization, restore_initialization
 
-_callbacks: Any = internal("framework.op_callbacks")
+_callbacks: Any = internal("framework.op_callbacks", "add_op_callback", "remove_op_callback")
 
-CAN_LISTEN = hasattr(_callbacks, "add_op_callback") and hasattr(_callbacks, "remove_op_callback")
+CAN_LISTEN = _callbacks is not None
 """Whether TensorFlow calls `Listener`s. If not, `listening` does nothing."""
 
 _GRADIENT_OF_TAPE = os.path.join("eager", "backprop.py"), "_gradient_function"
@@ -147,7 +150,7 @@ def _set_traces_aside(function: Any) -> Callable[[], None]:
     function._omit_frequent_tracing_warning = True
     for each, _, attributes in saved:
         each.function_cache = function._function_cache
-        each.attributes = {k: v for k, v in (attributes or {}).items() if k != _COMPILED}
+        each.attributes = {k: v for k, v in (attributes or {}).items() if k != COMPILED}
 
     def restore() -> None:
         function._function_cache, function._jit_compile = cache, jit_compile
@@ -160,7 +163,6 @@ def _set_traces_aside(function: Any) -> Callable[[], None]:
     return restore
 
 
-_COMPILED = "_XlaMustCompile"
 _uncompiled: list[dict[str, Any]] = []
 
 
@@ -170,19 +172,17 @@ def trace_without_xla() -> bool:
     Returns:
         Whether it does.
     """
-    for frame, _ in traceback.walk_stack(sys._getframe(1)):
-        if frame.f_code.co_name == TRACES:
-            attributes = getattr(frame.f_locals.get("tracing_options"), "attributes", None)
-            if isinstance(attributes, dict) and attributes.pop(_COMPILED, None):
-                _uncompiled.append(attributes)
-            elif attributes and attributes.get(_COMPILED):
-                return False
+    for attributes in map(attributes_of_trace, trace_frames()):
+        if isinstance(attributes, dict) and attributes.pop(COMPILED, None):
+            _uncompiled.append(attributes)
+        elif attributes.get(COMPILED):
+            return False
     return True
 
 
 def _let_compile_again() -> None:
     while _uncompiled:
-        _uncompiled.pop()[_COMPILED] = True
+        _uncompiled.pop()[COMPILED] = True
 
 
 def differentiated(frame: FrameType | None) -> Differentiated | None:
@@ -207,18 +207,3 @@ def differentiated(frame: FrameType | None) -> Differentiated | None:
 def makes_gradients(frame: FrameType) -> bool:
     """Returns whether a frame belongs to TensorFlow's code for gradients."""
     return frame.f_code.co_filename.endswith(_TAPE)
-
-
-def captured_from(tensor: Any) -> Any:
-    """Returns what a placeholder captures, in the outermost graph or eagerly.
-
-    Returns:
-        The tensor itself if it is not a capture.
-    """
-    while tf.is_symbolic_tensor(tensor) and tensor.op.type == "Placeholder":
-        captures = getattr(tensor.graph, "captures", ())
-        outer = next((each for each, inner in captures if inner is tensor), None)
-        if outer is None:
-            break
-        tensor = outer
-    return tensor

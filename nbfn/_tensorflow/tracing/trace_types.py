@@ -167,15 +167,3 @@ def _is_object(value: Any) -> bool:
     kind = type(value)
     is_python_class = bool(kind.__flags__ & _HEAP_TYPE)
     return (is_python_class and not kind.__weakrefoffset__) or kind in _HOLDING
-
-
-def by_reference(concrete: Any) -> list[Callable[[], Any]]:
-    """Returns the functions that a trace calls for its captures' values at each call."""
-    container = getattr(concrete.graph, "function_captures", None)
-    resolvers = list(getattr(container, "by_ref_external", {}).values())
-    for each in resolvers:
-        # TensorFlow wraps the given function in closures.
-        cells = getattr(each, "__closure__", None) or ()
-        inner = [c.cell_contents for c in cells if callable(c.cell_contents)]
-        resolvers += [function for function in inner if function not in resolvers]
-    return resolvers

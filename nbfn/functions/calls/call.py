@@ -78,12 +78,6 @@ class Call:
             self._keyed = types, key_of(function_type)
         return self._keyed[1]
 
-    def allow_interrupt(self) -> None:
-        """Allows an interrupt to stop the run of its trace, which comes next."""
-        is_run = self.counts and _tensorflow.plain_eager_device() is not None
-        if is_run and self.trace is not None and self.trace.can_be_stopped:
-            self.interruption.may_stop()
-
 
 class OpenCalls(list["Call | Record"]):
     """The calls of traced functions that are open on a thread, outermost first.

@@ -138,9 +138,7 @@ class Dispatch:
             return
         if len(entries) >= MAX_ENTRIES:
             entries.clear()
-        run = _tensorflow.flat_call(concrete)
-        if trace.can_be_stopped:
-            run = interruptible(run)
+        run = interruptible(trace, _tensorflow.flat_call(concrete))
         entries[key] = Entry(trace, run, order, objects)
 
     def invalidate(self) -> None:

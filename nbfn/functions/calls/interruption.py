@@ -4,6 +4,9 @@ Python handles a signal between its own instructions, but a graph runs in Tensor
 endless loop there could only be stopped by killing the kernel. So while a graph with a loop runs,
 another thread is notified of the signal and cancels the run. TensorFlow does not do this itself:
 https://github.com/tensorflow/tensorflow/issues/28786.
+
+A hit that dispatch serves is `interruptible`; in other calls the recorder allows it with
+`may_stop_run_of`, once the trace is found or made.
 """
 
 from __future__ import annotations
@@ -13,12 +16,15 @@ import select
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, TypeVar
 
 from nbfn import _tensorflow
+from nbfn.functions.traces.trace import Trace
+from nbfn.text import count, duration
 
 _Value = TypeVar("_Value")
 
@@ -56,6 +62,13 @@ class Interruption:
         if seconds is not None:
             self._timer = threading.Timer(seconds, self._time_out)
             self._timer.start()
+
+    def may_stop_run_of(self, trace: Trace | None) -> None:
+        """Lets an interrupt stop the run of a trace, which comes next, if that is safe."""
+        # In a graph nothing runs, and to find out what is safe takes time.
+        is_run = trace is not None and _tensorflow.plain_eager_device() is not None
+        if is_run and trace.can_be_stopped:  # type: ignore[union-attr]
+            self.may_stop()
 
     def _time_out(self) -> None:
         self._timed_out = True
@@ -111,8 +124,10 @@ def uninterrupted() -> Iterator[None]:
             raise KeyboardInterrupt
 
 
-def interruptible(call: Callable[..., _Value]) -> Callable[..., _Value]:
-    """Wraps a call of a graph so that an interrupt stops it."""
+def interruptible(trace: Trace, call: Callable[..., _Value]) -> Callable[..., _Value]:
+    """Returns what calls the graph of a trace so that an interrupt stops it, if that is safe."""
+    if not trace.can_be_stopped:
+        return call
 
     @functools.wraps(call)
     def run(*args: Any) -> _Value:
@@ -122,6 +137,30 @@ def interruptible(call: Callable[..., _Value]) -> Callable[..., _Value]:
             return call(*args)
 
     return run
+
+
+def add_note(
+    interrupt: KeyboardInterrupt,
+    name: str,
+    is_traced: bool,
+    since: float | None = None,
+    graph: Any = None,
+) -> None:
+    """Adds to an interrupt what it has interrupted.
+
+    Args:
+        interrupt: The interrupt.
+        name: The name of the function.
+        is_traced: Whether the function was traced; if not, it ran.
+        since: When tracing began, on the performance counter, if known.
+        graph: The graph that was made, if known.
+    """
+    what = "ran; variables keep what it has assigned to them"
+    if is_traced:
+        took = "" if since is None else f" for {duration(time.perf_counter() - since)}"
+        size = "" if graph is None else f", at {count(len(graph.get_operations()), 'operation')}"
+        what = f"was traced{took}{size}"
+    interrupt.add_note(f"interrupted while `{name}` {what}")
 
 
 class _Listener:

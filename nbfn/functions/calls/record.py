@@ -49,12 +49,14 @@ class Record:
         last_trace: The trace that served last.
         changed: The `clock` at the newest change; readers compare it to find changed records.
         lock: Held while the record is read or modified.
-        listeners: Called with each new trace.
         placement: Where the operations of the newest `run` ran; None before the first.
         lines: The time of each line in the newest call whose lines were timed, in seconds, and its
             share of the whole; the slowest first.
         values: What the newest `values` saw, by the lines that computed it, as text.
+        staleness: Detects what has changed since its traces were made; None if that is not known.
     """
+
+    staleness: Any = None
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -71,11 +73,49 @@ class Record:
         self.last_trace: Trace | None = None
         self.changed = next(clock)
         self.lock = threading.RLock()
-        self.listeners: list[Callable[[Trace], None]] = []
         self.placement: Placement | None = None
         self.lines: tuple[tuple[Site, float, float], ...] = ()
         self.values: tuple[tuple[Site, str], ...] = ()
         self.made = 0
+
+    def add_trace(
+        self,
+        concrete: Any,
+        key: Key,
+        cause: Cause,
+        site: Site,
+        seconds: float,
+        roots: Iterator[tuple[str, Any]],
+    ) -> Trace:
+        """Adds a trace."""
+        with self.lock:
+            trace = Trace(self.made + 1, concrete, key, cause, site, seconds, roots)
+            self.keep_trace(concrete, trace)
+            self.last, self.last_trace = "trace", trace
+            return trace
+
+    def add_retrace(
+        self,
+        trace: Trace,
+        causes: tuple[Cause, ...],
+        nearest: tuple[Trace, ...],
+        find_remedy: Callable[[], Remedy | None],
+    ) -> None:
+        """Records the retrace that made a trace."""
+        with self.lock:
+            self.note_retrace(self.next_retrace(causes, nearest, trace, find_remedy))
+            self.last = "retrace"
+            self.touch()
+
+    def add_trace_seconds(self, trace: Trace, seconds: float) -> None:
+        """Adds to the cost of a trace, when it is known only later."""
+        with self.lock:
+            trace.trace_seconds += seconds
+            self.trace_seconds += seconds
+            for i, retrace in enumerate(self.retraces):
+                if retrace.trace == trace.number:
+                    self.retraces[i] = replace(retrace, trace_seconds=trace.trace_seconds)
+            self.touch()
 
     def next_retrace(
         self,
@@ -96,6 +136,28 @@ class Record:
             trace_seconds=trace.trace_seconds if seconds is None else seconds,
             find_remedy=find_remedy,
         )
+
+    def add_call(self, trace: Trace | None, seconds: float, *, hit: bool) -> None:
+        """Counts a call; `seconds` excludes tracing."""
+        with self.lock:
+            self.calls += 1
+            self.run_seconds += seconds
+            self.changed = next(clock)
+            if trace is not None:
+                self.last_trace = trace
+                trace.run_seconds += seconds
+                trace.last_used = self.changed
+                if hit:
+                    self.hits += 1
+                    trace.hits += 1
+                    self.last = "hit"
+
+    def keep_trace(self, concrete: Any, trace: Trace) -> None:
+        """Adds a trace; the caller holds the lock."""
+        self.made = trace.number
+        self.traces[id(concrete)] = trace
+        self.trace_seconds += trace.trace_seconds
+        self.changed = trace.last_used = next(clock)
 
     def note_retrace(self, retrace: Retrace) -> None:
         """Adds a retrace; the caller holds the lock."""
@@ -155,79 +217,10 @@ class Observed(Protocol):
         """The Python function; None if it was garbage-collected."""
 
 
-class WatchedRecord(Record):
-    """The `Record` of a function whose calls and traces are only observed.
-
-    Attributes:
-        staleness: Detects what has changed since its traces were made; None if that is not known.
-    """
-
-    staleness: Any = None
-
-    def add_trace(
-        self,
-        concrete: Any,
-        key: Key,
-        cause: Cause,
-        site: Site,
-        seconds: float,
-        roots: Iterator[tuple[str, Any]],
-    ) -> Trace:
-        """Adds a trace."""
-        with self.lock:
-            self.made += 1
-            trace = Trace(self.made, concrete, key, cause, site, seconds, roots)
-            self.traces[id(concrete)] = trace
-            self.trace_seconds += seconds
-            self.last_trace = trace
-            self.last = "trace"
-            self.touch()
-        for listener in list(self.listeners):
-            listener(trace)
-        return trace
-
-    def add_retrace(
-        self,
-        trace: Trace,
-        causes: tuple[Cause, ...],
-        nearest: tuple[Trace, ...],
-        find_remedy: Callable[[], Remedy | None],
-    ) -> None:
-        """Records the retrace that made a trace."""
-        with self.lock:
-            self.note_retrace(self.next_retrace(causes, nearest, trace, find_remedy))
-            self.last = "retrace"
-            self.touch()
-
-    def add_call(self, trace: Trace | None, seconds: float, *, hit: bool) -> None:
-        """Counts a call; `seconds` excludes tracing."""
-        with self.lock:
-            self.calls += 1
-            self.run_seconds += seconds
-            if trace is not None:
-                self.last_trace = trace
-                trace.run_seconds += seconds
-                if hit:
-                    self.hits += 1
-                    trace.hits += 1
-                    self.last = "hit"
-            self.touch()
-
-    def add_trace_seconds(self, trace: Trace, seconds: float) -> None:
-        """Adds to the cost of a trace, when it is known only later."""
-        with self.lock:
-            trace.trace_seconds += seconds
-            self.trace_seconds += seconds
-            for i, retrace in enumerate(self.retraces):
-                if retrace.trace == trace.number:
-                    self.retraces[i] = replace(retrace, trace_seconds=trace.trace_seconds)
-            self.touch()
-
-
 class RecordView:
     """The properties of a `TracedFunction` that read its record."""
 
-    recorder: WatchedRecord
+    recorder: Record
 
     @property
     def owner(self) -> Any | None:

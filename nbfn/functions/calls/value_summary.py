@@ -57,13 +57,16 @@ def _tensor(value: Any) -> str:
         return text
     # Copies only these from the device: a batch of images may be gigabytes.
     first = tf.reshape(value, [-1])[: MAX_VALUES + 1].numpy()
-    values = [_number(each) for each in first[:MAX_VALUES]]
+    values = [number_text(each) for each in first[:MAX_VALUES]]
     more = ["…"] if len(first) > MAX_VALUES else []
     return f"{text}: {', '.join(values + more)}" if values else text
 
 
-def _number(value: Any) -> str:
-    if isinstance(value, bytes):
+def number_text(value: Any) -> str:
+    """Formats an element of a tensor: a number with four digits, or a text."""
+    if isinstance(value, bytes | str):
         return shorten(repr(value))
-    is_float = getattr(getattr(value, "dtype", None), "kind", "") in ("f", "V")  # V is bfloat16
-    return f"{float(value):.4g}" if is_float else str(value)
+    kind = getattr(getattr(value, "dtype", None), "kind", "f" if isinstance(value, float) else "")
+    if kind == "V":  # bfloat16
+        value = float(value)
+    return f"{value:.4g}" if kind in "fcV" and kind else str(value)

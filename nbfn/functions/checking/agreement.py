@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+from nbfn.functions.traces.key import leaves_in
 from nbfn.text import shorten
 
 _TOLERANCE = {
@@ -41,17 +42,11 @@ def disagreements(
 
 def _leaves(path: str, eager: Any, traced: Any) -> Iterator[tuple[str, Any, Any]]:
     """Yields the leaves of two results of the same structure, with their paths."""
-    if isinstance(eager, Mapping):
-        for key in eager:
-            yield from _leaves(f"{path}[{key!r}]", eager[key], traced[key])
-    elif isinstance(eager, (list, tuple)):
-        names = [f".{name}" for name in getattr(eager, "_fields", ())]
-        for i, (before, after) in enumerate(zip(eager, traced, strict=True)):
-            yield from _leaves(path + (names[i] if names else f"[{i}]"), before, after)
-    else:
-        parts = (tf.nest.flatten(each, expand_composites=True) for each in (eager, traced))
+    leaves = dict(leaves_in(traced, path))
+    for name, leaf in leaves_in(eager, path):
+        parts = (tf.nest.flatten(each, expand_composites=True) for each in (leaf, leaves[name]))
         for i, (before, after) in enumerate(zip(*parts, strict=True)):
-            yield (f"component {i} of {path}" if i else path), before, after
+            yield (f"component {i} of {name}" if i else name), before, after
 
 
 def disagreement(before: Any, after: Any, *, values: bool = True) -> str | None:

@@ -90,35 +90,6 @@ class _Traced(_tensorflow.UnlistedFunction):
         return self.original.within_trace(call)
 
 
-class VariableState:
-    """The saved values of some variables."""
-
-    def __init__(self, variables: Iterable[Any]) -> None:
-        self._saved: list[tuple[Any, Any]] = []
-        self.add(variables)
-
-    def add(self, variables: Iterable[Any]) -> None:
-        """Saves the current values of more variables."""
-        saved = {id(variable) for variable, _ in self._saved}
-        parts = {id(part): part for variable in variables for part in _parts(variable)}
-        for part in parts.values():
-            value = None if id(part) in saved else _value(part)
-            if value is not None:
-                self._saved.append((part, value))
-
-    def __iter__(self) -> Iterator[tuple[Any, Any]]:
-        """Yields each variable with its value."""
-        return iter(self._saved)
-
-    def __len__(self) -> int:
-        return len(self._saved)
-
-    def restore(self) -> None:
-        """Restores the value of every variable."""
-        for variable, value in self._saved:
-            variable.assign(value)
-
-
 def _parts(variable: Any) -> list[Any]:
     """Returns the variables that hold values: one for each replica, under a strategy."""
     values = getattr(variable, "values", None)
@@ -149,7 +120,9 @@ class Trial:
             reachable["self"] = function.owner
         self._python = SavedState(self._functions, reachable)
         self._seeds = _tensorflow.eager_random_state()
-        self._variables = VariableState(self._known_variables())
+        self._saved: dict[int, tuple[Any, Any]] = {}
+        """Variables with their values, by ``id``."""
+        self._save(self._known_variables())
 
     def __enter__(self) -> Trial:
         return self
@@ -159,7 +132,8 @@ class Trial:
 
     def restore(self) -> None:
         """Restores variables, Python state and random numbers."""
-        self._variables.restore()
+        for variable, value in self._saved.values():
+            variable.assign(value)
         self._python.restore()
         _tensorflow.restore_eager_random_state(self._seeds)
 
@@ -187,7 +161,7 @@ class Trial:
             traced,
             values,
             list(self._compare(after, now, values=is_same)) if both else [],
-            len(self._variables),
+            len(self._saved),
             leaks,
             random,
             resources,
@@ -256,14 +230,14 @@ class Trial:
         changes = self._python.changes()
         run.written = {place: content(new) for place, new in changes.items()}
         run.drawn = dict.fromkeys(self._python.drawn(), True)
-        return run, result, [tf.identity(variable) for variable, _ in self._variables]
+        return run, result, [tf.identity(variable) for variable, _ in self._saved.values()]
 
     def _compare(
         self, eager: Sequence[Any], traced: Sequence[Any], *, values: bool
     ) -> Iterator[tuple[str, str]]:
-        variables = {id(variable): variable for variable, _ in self._variables}
+        variables = {key: variable for key, (variable, _) in self._saved.items()}
         names = names_for(variables, self._function.recorder.roots())
-        for (variable, _), before, after in zip(self._variables, eager, traced, strict=True):
+        for variable, before, after in zip(variables.values(), eager, traced, strict=True):
             how = disagreement(before, after, values=values)
             if how is not None:
                 yield names.get(id(variable), variable.name.removesuffix(":0")), how
@@ -281,10 +255,14 @@ class Trial:
 
     def _add_variables_of(self, concrete: Any) -> None:
         """Saves variables that only the trace captures, including those that it created."""
-        ids = {id(variable) for variable, _ in self._variables}
-        more = [each for each in _captures(concrete) if id(each) not in ids]
-        more += [each for each in self._known_variables() if id(each) not in ids]
-        self._variables.add(more)
+        self._save([*_captures(concrete), *self._known_variables()])
+
+    def _save(self, variables: Iterable[Any]) -> None:
+        """Saves the values of variables that were not saved before."""
+        for part in (part for variable in variables for part in _parts(variable)):
+            value = None if id(part) in self._saved else _value(part)
+            if value is not None:
+                self._saved[id(part)] = part, value
 
 
 def _captures(concrete: Any) -> list[Any]:

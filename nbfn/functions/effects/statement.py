@@ -19,8 +19,8 @@ from nbfn.functions.effects.abstract_values import (
     is_tensor,
     names_in,
 )
+from nbfn.functions.effects.call_inspector import CallInspector
 from nbfn.functions.effects.finder import SEGMENT, Finder
-from nbfn.functions.effects.trace_monitor import TraceMonitor
 
 NO_TENSOR = "uses no tensor"
 
@@ -72,14 +72,14 @@ def judge(node: ast.stmt, namespace: Mapping[str, Any], tapes: frozenset[str]) -
     return Verdict(None, frozenset(finder.reads))
 
 
-def monitor_of(
+def inspector_of(
     nodes: Sequence[ast.stmt],
     own: CodeType,
     namespace: Mapping[str, Any],
     before: Mapping[str, Any],
     writes: Sequence[str],
-) -> TraceMonitor:
-    """Builds the monitor of a trace of statements that Python has just run.
+) -> CallInspector:
+    """Builds the inspector of a trace of statements that Python has just run.
 
     Args:
         nodes: The statements.
@@ -93,7 +93,7 @@ def monitor_of(
     walk = finder.walk(CodeScope(names_in(names, {})))
     for _ in walk.block(nodes):  # only for the functions that it meets
         pass
-    return TraceMonitor(finder, own, names, writes)
+    return CallInspector(finder, own, names, writes)
 
 
 def _has_tensor(node: ast.stmt, scope: CodeScope, read: Sequence[AbstractValue]) -> bool:

@@ -11,7 +11,7 @@ from nbfn import _tensorflow
 from nbfn.functions.calls.placement import run
 from nbfn.functions.checking.check import trial_of
 from nbfn.functions.graphs.operations import graph_of_concrete
-from nbfn.functions.graphs.times import GraphTimes, graph_times
+from nbfn.functions.graphs.time_attribution import GraphTimes, graph_times
 from nbfn.functions.inside.instrument import Instrument
 from nbfn.functions.inside.origin import OperationOrigin, Origins
 from nbfn.functions.traced.function import copy_of

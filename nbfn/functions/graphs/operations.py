@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import fnmatch
 import math
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,18 +16,13 @@ import numpy as np
 import tensorflow as tf
 
 from nbfn import _tensorflow
-from nbfn.code import is_library
 from nbfn.functions.traces.capture import short_device
 from nbfn.functions.traces.trace import Trace
-from nbfn.site import GENERATED
 from nbfn.text import sizes
 
 MAX_VALUES = 4
 MAX_TEXT = 24
 """The value of a constant with more values, or with a longer text, is omitted."""
-
-_CALLING = os.path.join("eager", "polymorphic_function")
-"""The folder in TensorFlow's source that calls a function's Python."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +151,7 @@ def scopes_of(operations: Iterable[Operation]) -> NameScope:
 
 
 def _operation(operation: tf.Operation) -> Operation:
-    line, file = _place(operation)
+    file, line = _tensorflow.place_of_operation(operation, in_function=True) or ("", None)
     return Operation(
         operation.name,
         operation.type,
@@ -171,17 +165,6 @@ def _operation(operation: tf.Operation) -> Operation:
         _value(operation.node_def),
         tuple(each.name for each in operation.control_inputs),
     )
-
-
-def _place(operation: tf.Operation) -> tuple[int | None, str]:
-    """Returns the innermost user line below TensorFlow's call of the function, and its file."""
-    found: tuple[int | None, str] = (None, "")
-    for frame in operation.traceback or ():
-        if _CALLING in frame.filename:
-            found = (None, "")  # the frames so far are the caller's
-        elif not is_library(frame.filename) and GENERATED not in frame.filename:
-            found = (frame.lineno, frame.filename)
-    return found
 
 
 def _spec(tensor: tf.Tensor) -> str:

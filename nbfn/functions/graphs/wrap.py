@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.errors import NbfnError
-from nbfn.functions.calls.record import RecordView, WatchedRecord, next_id
+from nbfn.functions.calls.record import Record, RecordView, next_id
 from nbfn.functions.graphs.wrap_signature import FixedSignature, fixed_signature
 from nbfn.functions.recording.registry import register
 from nbfn.functions.traces.cause import Cause
@@ -96,7 +96,7 @@ class WrappedFunction(RecordView, tf.Module):  # type: ignore[misc]
         self.concrete_function = concrete
         setattr(self, "__call__", concrete)  # noqa: B010, so that what is loaded can be called
         self._owned = list(_tensorflow.owned_variables(concrete))
-        self.recorder = WatchedRecord(label)
+        self.recorder = Record(label)
         cause = Cause("first_trace", "wrapped: traced once, and never again")
         self.recorder.add_trace(concrete, signature.key, cause, self.site, seconds, roots(func))
         register(self)
@@ -118,7 +118,7 @@ class WrappedFunction(RecordView, tf.Module):  # type: ignore[misc]
         """
         try:
             tensors = self._signature.tensors(args, kwargs)
-        except (TypeError, ValueError) as error:
+        except TypeError as error:
             raise WrapError(f"`{self.label}` was called with wrong arguments: {error}") from None
         started = time.perf_counter()
         try:

@@ -12,7 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbfn.functions.signatures.pattern import long_form
+from nbfn.functions.signatures.pattern import long_form, match
 from nbfn.functions.traces.key import Key, TensorLeaf, ValueLeaf
 from nbfn.text import shorten
 
@@ -70,8 +70,7 @@ class FixedSignature:
         """Converts the tensors of a call to the specifications.
 
         Raises:
-            TypeError: If an argument is missing, unknown, or of another structure.
-            ValueError: If it cannot be converted, or has another shape.
+            TypeError: If an argument is missing or unknown, or does not fit.
         """
         wanted = {
             name: item
@@ -107,12 +106,8 @@ def fixed_signature(func: Callable[..., Any], items: Sequence[Any]) -> FixedSign
 
 def _fit(name: str, item: Any, value: Any) -> list[tf.Tensor]:
     """Returns the tensors of one argument."""
-    if isinstance(item, tf.TensorSpec):
-        return [_convert(name, item, value)]
     if isinstance(item, tf.TypeSpec):
-        if not item.is_compatible_with(value):
-            raise TypeError(f"`{name}` is {shorten(repr(value))}, expected {item}")
-        return list(tf.nest.flatten(value, expand_composites=True))
+        return list(tf.nest.flatten(match(name, item, value)[1], expand_composites=True))
     try:
         tf.nest.assert_same_structure(item, value)
     except (TypeError, ValueError):
@@ -125,14 +120,3 @@ def _fit(name: str, item: Any, value: Any) -> list[tf.Tensor]:
         elif part is not leaf and part != leaf:
             raise TypeError(f"`{name}` was fixed with {leaf!r} when wrapped, found {part!r}")
     return tensors
-
-
-def _convert(name: str, spec: tf.TensorSpec, value: Any) -> tf.Tensor:
-    try:
-        tensor = tf.convert_to_tensor(value, spec.dtype)
-    except (TypeError, ValueError) as error:
-        message = f"`{name}` is {shorten(repr(value))}, expected {spec.dtype.name}"
-        raise TypeError(f"{message}: {shorten(str(error))}") from None
-    if not spec.shape.is_compatible_with(tensor.shape):
-        raise ValueError(f"`{name}` has the shape {tensor.shape}, expected {spec.shape}")
-    return tensor

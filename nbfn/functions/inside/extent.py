@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from nbfn.text import shorten, tensor_type
+from nbfn.functions.calls.value_summary import number_text
+from nbfn.text import tensor_type
 
 MAX_VALUES = 6
-FLOOD = 0.5
-"""The share of subnormal numbers from which an array is reported."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +48,9 @@ class Extent:
         if self.low is None or self.high is None:
             text = ""
         elif self.low == self.high:
-            text = _number(self.low)
+            text = number_text(self.low)
         else:
-            text = f"{_number(self.low)} to {_number(self.high)}"
+            text = f"{number_text(self.low)} to {number_text(self.high)}"
         if self.not_finite:
             return f"{text}{', ' if text else ''}{self.not_finite:,} not finite"
         return text
@@ -76,7 +75,7 @@ def extent_of(name: str, array: np.ndarray, at: tuple[int, ...] | None = None) -
     elif array.dtype.kind in "iu" and array.size:
         low, high = float(array.min()), float(array.max())
     first = array.reshape(-1)[: MAX_VALUES + 1]
-    texts = [_value(each) for each in first[:MAX_VALUES]]
+    texts = [_text(each) for each in first[:MAX_VALUES]]
     values = ", ".join([*texts, "…"] if first.size > MAX_VALUES else texts)
     dtype = "string" if array.dtype.kind in "OSU" else array.dtype.name
     found = "" if at is None else _value_at(at, array)
@@ -88,7 +87,9 @@ def _value_at(at: tuple[int, ...], array: np.ndarray) -> str:
     if len(at) < array.ndim or not array.size:
         return ""
     own = at[len(at) - array.ndim :]
-    return _value(array[tuple(min(i, size - 1) for i, size in zip(own, array.shape, strict=True))])
+    return number_text(
+        array[tuple(min(i, size - 1) for i, size in zip(own, array.shape, strict=True))]
+    )
 
 
 def is_float(array: Any) -> bool:
@@ -97,66 +98,22 @@ def is_float(array: Any) -> bool:
     return kind in "fc" or (kind == "V" and array.dtype.name.startswith(("bfloat", "float")))
 
 
-def _number(value: float) -> str:
-    return f"{value:.4g}"
+def _text(value: Any) -> str:
+    return number_text(value.decode(errors="replace") if isinstance(value, bytes) else value)
 
 
-def _value(value: Any) -> str:
-    if isinstance(value, bytes | str):
-        return shorten(repr(value.decode(errors="replace") if isinstance(value, bytes) else value))
-    try:
-        return f"{value:.4g}" if isinstance(value, np.inexact) else str(value)
-    except (TypeError, ValueError):
-        return str(value)
-
-
-@dataclass(frozen=True)
-class Health:
-    """Numbers of NaN, of infinities, of subnormal values and of zeros in an array."""
+class Health(NamedTuple):
+    """Numbers of NaN and of infinities in an array."""
 
     nan: int = 0
     inf: int = 0
-    subnormal: int = 0
-    zeros: int = 0
-
-
-FINE = Health()
 
 
 def health_of(array: np.ndarray) -> Health:
-    """Counts the bad values of an array of floating numbers.
-
-    A finite sum shows that every value is finite: the cheapest test.
-    """
-    if not array.size:
-        return FINE
+    """Counts the NaN and the infinities of an array of floating numbers."""
     # A sum in float16 would overflow at 65504.
     wide = array if array.dtype.itemsize > 2 else array.astype(np.float32)
     with np.errstate(all="ignore"):
-        total = wide.sum()
-        if not np.isfinite(total):
-            nan, inf = np.count_nonzero(np.isnan(wide)), np.count_nonzero(np.isinf(wide))
-            # The sum of large finite values overflows, too.
-            return Health(int(nan), int(inf)) if nan or inf else FINE
-    # A heuristic that saves a pass: subnormal float32 values add up to much less. Many subnormal
-    # float16 values, or few large ones among them, are missed.
-    if abs(total) > 1:
-        return FINE
-    subnormal = _subnormal(array)
-    if subnormal >= FLOOD * array.size:
-        return Health(subnormal=subnormal)
-    return FINE if total or wide.any() else Health(zeros=array.size)
-
-
-_SUBNORMAL = {"float16": (np.uint16, 0x7FFF, 0x3FF), "float32": (np.uint32, 0x7FFFFFFF, 0x7FFFFF)}
-"""By dtype: an integer type for its bits, a mask for the sign, the highest subnormal bits."""
-
-
-def _subnormal(array: np.ndarray) -> int:
-    """Counts subnormal values by their bits: TensorFlow's threads treat them as zero."""
-    layout = _SUBNORMAL.get(array.dtype.name)
-    if layout is None:
-        return 0
-    kind, mask, highest = layout
-    bits = np.ascontiguousarray(array).view(kind) & kind(mask)
-    return int(np.count_nonzero((bits > 0) & (bits <= highest)))
+        if np.isfinite(wide.sum()):  # the cheapest test: then every value is finite
+            return Health()
+    return Health(int(np.count_nonzero(np.isnan(wide))), int(np.count_nonzero(np.isinf(wide))))

@@ -15,7 +15,7 @@ from nbfn.functions.checking.check import trial_of
 from nbfn.functions.inside.extent import health_of, is_float
 from nbfn.functions.inside.failure import reason_of
 from nbfn.functions.inside.instrument import Instrument
-from nbfn.functions.inside.monitor import Finding, Monitor
+from nbfn.functions.inside.numerics_checker import Finding, NumericsChecker
 from nbfn.functions.recording.recorded import Recorded
 from nbfn.text import count, join, with_notes
 
@@ -26,8 +26,8 @@ class Numerics:
 
     Attributes:
         function: The function's name.
-        findings: The operations that gave NaN, infinity, or zero by underflow from finite numbers,
-            in the order in which they ran. Later consequences are left out.
+        findings: The operations that gave NaN or infinity from finite numbers, in the order in
+            which they ran. Later consequences are left out.
         operations: Number of operations that were checked.
         notes: What could not be checked, and other remarks.
     """
@@ -62,8 +62,6 @@ class Numerics:
 _KINDS = {
     "nan": "NaN",
     "inf": "infinity",
-    "subnormal": "subnormal numbers",
-    "underflow": "underflow",
     "given": "data that is not finite",
 }
 
@@ -75,13 +73,13 @@ def numerics(function: Recorded, args: Sequence[Any], kwargs: Mapping[str, Any])
         CheckError: If the arguments do not fit the function.
         CannotLookInsideError: If this TensorFlow does not report which operations are made.
     """
-    monitor = Monitor(numerics.__code__)
-    instrument = Instrument(monitor)
+    checker = NumericsChecker(numerics.__code__)
+    instrument = Instrument(checker)
     with trial_of(function, args, kwargs) as trial, instrument.attached():
         concrete = trial.traced(instrument.function(function))
         error = trial.serve(concrete)
     notes = [*_given(function, args, kwargs), *_notes(function, instrument, concrete, error)]
-    return Numerics(function.label, tuple(monitor.findings), monitor.operations, tuple(notes))
+    return Numerics(function.label, tuple(checker.findings), checker.operations, tuple(notes))
 
 
 def _given(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[str]:
@@ -93,9 +91,8 @@ def _given(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Ite
             array = np.asarray(leaf) if tf.as_dtype(leaf.dtype).is_numpy_compatible else None
             if array is not None and is_float(array):
                 health = health_of(array)
-                if health.nan or health.inf:
-                    wrong = health.nan + health.inf
-                    yield f"the argument `{name}` has {count(wrong, 'non-finite value')}"
+                if any(health):
+                    yield f"the argument `{name}` has {count(sum(health), 'non-finite value')}"
 
 
 def _notes(

@@ -10,30 +10,27 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn.functions.inside.instrument import Instrument, instrument_here
-from nbfn.functions.inside.monitor import Finding, Monitor, NumericsError
+from nbfn.functions.inside.numerics_checker import Finding, NumericsChecker, NumericsError
 from nbfn.functions.recording import stance
-
-_STOPPING = frozenset({"nan", "inf", "given"})
 
 
 class _Stopper:
     """The instrument of the stance, for a with-block or for functions that have the stance."""
 
     def __init__(self) -> None:
-        self.monitor = Monitor(checked_call.__code__, self._stop)
-        self.instrument = Instrument(self.monitor)
+        self.checker = NumericsChecker(checked_call.__code__, self._stop)
+        self.instrument = Instrument(self.checker)
         self.finding: Finding | None = None
 
     def _stop(self, finding: Finding) -> None:
-        if finding.kind in _STOPPING:
-            self.finding = finding
-            raise NumericsError(finding)
+        self.finding = finding
+        raise NumericsError(finding)
 
     @contextlib.contextmanager
     def stops(self) -> Iterator[None]:
         """Raises the finding instead of the error that TensorFlow makes of it."""
         self.finding = None
-        self.monitor.forget()
+        self.checker.forget()
         try:
             yield
         except (tf.errors.OpError, NumericsError):

@@ -18,7 +18,7 @@ import numpy as np
 import tensorflow as tf
 
 from nbfn import _tensorflow
-from nbfn.code import is_library, plain_function
+from nbfn.code import plain_function
 from nbfn.errors import NbfnError
 from nbfn.functions.checking.check import trial_of
 from nbfn.functions.inside.extent import Extent, extent_of
@@ -184,11 +184,9 @@ class _Collector:
 
 
 def _site_of(tensor: Any) -> Site:
-    """Returns the user line that made a tensor, from TensorFlow's traceback of its operation."""
-    for frame in reversed(tensor.op.traceback or ()):
-        if not is_library(frame.filename):
-            return site_of(frame.filename, frame.lineno)
-    return Site(None, None)
+    """Returns the user line that made a tensor."""
+    place = _tensorflow.place_of_operation(tensor.op)
+    return Site(None, None) if place is None else site_of(*place)
 
 
 @contextlib.contextmanager

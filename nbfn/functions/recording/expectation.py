@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from contextlib import _GeneratorContextManager, contextmanager
+from typing import Any
 
 from nbfn.errors import NbfnError
-from nbfn.functions.recording.with_block import WithBlock
 from nbfn.text import count
-
-if TYPE_CHECKING:
-    from nbfn.functions.traces.trace import Trace
 
 
 class TooManyTracesError(NbfnError, AssertionError):
     """More was traced than `expect_traces` allows."""
 
 
-def expect_traces(*functions: Any, at_most: int = 1) -> WithBlock:
+def expect_traces(*functions: Any, at_most: int = 1) -> _GeneratorContextManager[None]:
     """Returns a with-block in which each function may make at most `at_most` new traces.
 
     Args:
@@ -38,9 +34,7 @@ def expect_traces(*functions: Any, at_most: int = 1) -> WithBlock:
             raise TypeError(_misuse(function))
     if at_most < 0:
         raise ValueError(f"at_most is {at_most}, expected at least 0")
-    names = ", ".join(function.label for function in functions)
-    call = f"nbfn.expect_traces({names}, at_most={at_most})"
-    return WithBlock(call, lambda: _expecting(functions, at_most))
+    return _expecting(functions, at_most)
 
 
 def _misuse(found: Any) -> str:
@@ -53,21 +47,17 @@ def _misuse(found: Any) -> str:
 
 @contextmanager
 def _expecting(functions: tuple[Any, ...], at_most: int) -> Iterator[None]:
-    traces_by_id: dict[str, list[Trace]] = {function.id: [] for function in functions}
-    for function in functions:
-        function.recorder.listeners.append(traces_by_id[function.id].append)
-    try:
-        yield
-    finally:
-        for function in functions:
-            function.recorder.listeners.remove(traces_by_id[function.id].append)
-    for function in functions:
-        new = traces_by_id[function.id]
-        if len(new) > at_most:
+    before = [function.recorder.made for function in functions]
+    yield
+    for function, made in zip(functions, before, strict=True):
+        new = function.recorder.made - made
+        if new > at_most:
+            traces = [each for each in function.traces if each.number > made]
             why = "".join(
-                f"\n  trace {t.number} ({t.site}): {t.cause.sentence} [{t.signature}]" for t in new
+                f"\n  trace {t.number} ({t.site}): {t.cause.sentence} [{t.signature}]"
+                for t in traces
             )
             raise TooManyTracesError(
-                f"`{function.label}` made {count(len(new), 'new trace')}, expected at most "
+                f"`{function.label}` made {count(new, 'new trace')}, expected at most "
                 f"{at_most}:{why}"
             )

@@ -42,10 +42,8 @@ class Limit:
 
     max_traces: int | None = 16
     on_limit: OnLimit = "warn"
-    _warned: bool = field(default=False, repr=False)
-    _warned_of_ratio: bool = field(default=False, repr=False)
     _needless: deque[int] = field(default_factory=lambda: deque(maxlen=RETRACES), repr=False)
-    _warned_of_needless: bool = field(default=False, repr=False)
+    _warned: set[str] = field(default_factory=set, repr=False)
 
     def __post_init__(self) -> None:
         is_whole = isinstance(self.max_traces, int) and not isinstance(self.max_traces, bool)
@@ -72,11 +70,11 @@ class Limit:
 
     def warn(self, name: str, traces: int, retrace: Retrace) -> None:
         """Warns once when a retrace exceeds the limit; called after each retrace."""
-        if self.max_traces is None or traces <= self.max_traces or self._warned:
+        if self.max_traces is None or traces <= self.max_traces or "limit" in self._warned:
             return
         if self.on_limit != "warn":
             return
-        self._warned = True
+        self._warned.add("limit")
         advice = f" {retrace.remedy}" if retrace.remedy else ""
         warn(
             f"`{name}` has {traces} traces (max_traces is {self.max_traces}). "
@@ -100,7 +98,7 @@ class Limit:
             calls: The numbers of the calls that made the last of them, at most five.
             retraces: All of them that the signature does not declare.
         """
-        if len(retraces) < RETRACES or self._warned_of_ratio:
+        if len(retraces) < RETRACES or "ratio" in self._warned:
             return
         shared = Counter((c.code, c.path) for each in retraces for c in each.causes)
         (code, path), often = shared.most_common(1)[0]
@@ -109,7 +107,7 @@ class Limit:
         keeps_changing = code == "python_value" and often >= RETRACES and remedy and remedy.code
         if not (is_dense or keeps_changing):
             return
-        self._warned_of_ratio = True
+        self._warned.add("ratio")
         newest, remedy = next(
             (cause, each.remedy)
             for each in reversed(retraces)
@@ -134,9 +132,9 @@ class Limit:
         """
         self._needless.append(calls)
         is_dense = len(self._needless) == RETRACES and calls - self._needless[0] < CALLS
-        if not (is_dense and causes) or self._warned_of_needless:
+        if not (is_dense and causes) or "needless" in self._warned:
             return
-        self._warned_of_needless = True
+        self._warned.add("needless")
         warn(
             f"`{name}` was traced in {RETRACES} of its last {calls - self._needless[0] + 1} calls "
             f"only to find that what has changed makes no difference: {reasons(causes)}.\n"

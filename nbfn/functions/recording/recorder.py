@@ -103,7 +103,6 @@ class Recorder(Record):
         spread: Runs the function's Python on the replicas of a strategy; None except in a
             ``session.run``.
         first_cause: The cause of its first trace.
-        staleness: Detects what has changed since its traces were made.
         failures: Number of calls whose trace failed.
         failed: The internal error after which open calls are not recorded; None if there is
             none.
@@ -149,18 +148,6 @@ class Recorder(Record):
         this_thread.calls.append(call)
         call.started = time.perf_counter()
 
-    def hit(self, trace: Trace, seconds: float) -> None:
-        """Counts a call that was served by an existing trace."""
-        with self.lock:
-            self.calls += 1
-            self.hits += 1
-            trace.hits += 1
-            trace.run_seconds += seconds
-            self.run_seconds += seconds
-            self.last = "hit"
-            self.last_trace = trace
-            self.changed = trace.last_used = next(clock)
-
     @_harmless
     def end(self, call: Call) -> None:
         """Counts a call that has returned or raised."""
@@ -174,23 +161,14 @@ class Recorder(Record):
             return
         if not (call.counts or (call.explains and call.added)):
             return
+        last = "retrace" if self._retraced_last(trace) else "trace"
         with self.lock:
-            now = next(clock)
-            last = "hit"
-            if call.added:
-                last = "retrace" if self._retraced_last(trace) else "trace"
             if call.explains:  # Python ran the call
-                self.last, self.last_trace, self.changed = last, trace, now
+                self.last, self.last_trace, self.changed = last, trace, next(clock)
                 return
-            self.last = last
-            self.calls += 1
-            if last == "hit":
-                self.hits += 1
-                trace.hits += 1
-            trace.run_seconds += seconds - call.trace_seconds
-            self.run_seconds += seconds - call.trace_seconds
-            self.last_trace = trace
-            self.changed = trace.last_used = now
+            self.add_call(trace, seconds - call.trace_seconds, hit=not call.added)
+            if call.added:
+                self.last = last
 
     def _retraced_last(self, trace: Trace) -> bool:
         return bool(self.retraces) and self.retraces[-1].trace == trace.number
@@ -233,16 +211,12 @@ class Recorder(Record):
 
     def _context(self, found: Iterable[tuple[str, Any]]) -> tuple[Context, GuardedState]:
         objects, call = tuple(found), self.current
-        with self.guards.read_once():
-            state = self.guards.guarded(objects)
-            summaries = summaries_of(self.guards.attributes)
-            spread = self.spread
-            strategy = (
-                None if spread is None else Strategy(spread.label, serial(spread), False, True)
-            )
-            passed = () if call is None else call.variables
-            shared = [each for each in passed if self.guards.reads(each[1], objects)]
-            return current_context(state.number, summaries, strategy, shared), state
+        state, spread = self.guards.guarded(objects), self.spread
+        summaries = summaries_of(self.guards.attributes)
+        strategy = None if spread is None else Strategy(spread.label, serial(spread), False, True)
+        passed = () if call is None else call.variables
+        shared = [each for each in passed if self.guards.reads(each[1], objects)]
+        return current_context(state.number, summaries, strategy, shared), state
 
     @_harmless
     def on_hit(self, concrete: Any) -> None:
@@ -256,7 +230,7 @@ class Recorder(Record):
             objects = _tensorflow.objects(concrete.function_type)
             if self.guards.on_stale in ("warn", "raise"):
                 self.staleness.report(self.name, call.trace, tuple(objects), _ADVICE)
-            call.allow_interrupt()
+            call.interruption.may_stop_run_of(call.trace)
 
     @_harmless
     def on_miss(self, function_type: Any) -> None:
@@ -351,7 +325,7 @@ class Recorder(Record):
                 self.on_cache_change()
                 if self.warns:
                     self.limit.warn_of_needless_traces(self.name, self.calls + 1, causes)
-                call.allow_interrupt()
+                call.interruption.may_stop_run_of(trace)
                 return older
         return None
 
@@ -367,14 +341,12 @@ class Recorder(Record):
         seconds = time.perf_counter() - tracing if tracing else 0.0
         with self.lock:
             trace, retrace = self._explain(concrete, call, seconds)
-            trace.last_used = next(clock)
-            self._count_trace(id(concrete), trace, retrace, call)
+            self.keep_trace(concrete, trace)
+            self._count_trace(trace, retrace, call)
             if retrace is not None:
                 self._warn(retrace)
-        if call is not None:
-            call.allow_interrupt()
-        for listener in list(self.listeners):
-            listener(trace)
+        if call is not None and call.counts:
+            call.interruption.may_stop_run_of(trace)
 
     def _explain(
         self, concrete: Any, call: Call | None, seconds: float
@@ -399,15 +371,9 @@ class Recorder(Record):
         find_remedy = self._find_remedy(causes, site, wanted)
         return trace, self.next_retrace(causes, nearest, trace, find_remedy)
 
-    def _count_trace(
-        self, key: int, trace: Trace, retrace: Retrace | None, call: Call | None
-    ) -> None:
+    def _count_trace(self, trace: Trace, retrace: Retrace | None, call: Call | None) -> None:
         """Counts a new trace."""
-        self.made = trace.number
-        self.trace_seconds += trace.trace_seconds
-        self.changed = trace.last_used
         this_thread.calls.spent.traces += 1
-        self.traces[key] = trace
         if call is not None:
             call.is_tracing = False
             call.trace = trace

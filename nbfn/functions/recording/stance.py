@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import (
+    AbstractContextManager,
+    _GeneratorContextManager,
+    contextmanager,
+    nullcontext,
+)
 from contextvars import ContextVar
 from typing import Any, Literal, get_args
 
 from nbfn.functions.recording.refusal import RetraceError, RunEagerly
-from nbfn.functions.recording.with_block import WithBlock
 from nbfn.functions.retraces.explain import explain
 from nbfn.functions.traces.cause import Cause, Remedy, Wanted
 from nbfn.functions.traces.trace import Trace
@@ -21,15 +24,9 @@ _blocks: ContextVar[tuple[tuple[Stance, frozenset[str]], ...]] = ContextVar("sta
 
 
 class _GlobalStance:
-    """The stance outside every with-block.
-
-    `used` is False while every call has the default stance, which keeps calls fast.
-    """
+    """The stance outside every with-block, and the context manager that it has entered."""
 
     stance: Stance = "default"
-    used = False
-    open_blocks = 0
-    lock = threading.Lock()
     block: AbstractContextManager[None] | None = None
 
 
@@ -49,7 +46,7 @@ def checked(name: str) -> Stance:
     return name  # type: ignore[return-value]
 
 
-def stance(name: str, *functions: Any) -> WithBlock:
+def stance(name: str, *functions: Any) -> _GeneratorContextManager[None]:
     """Returns a with-block that applies a stance to calls of traced functions.
 
     Args:
@@ -68,9 +65,7 @@ def stance(name: str, *functions: Any) -> WithBlock:
     for function in functions:
         if not hasattr(function, "stance"):
             raise TypeError(f"expected a traced function, found {type(function).__name__}")
-    ids = frozenset(function.id for function in functions)
-    names = "".join(f", {function.label}" for function in functions)
-    return WithBlock(f'nbfn.stance("{name}"{names})', lambda: _apply(wanted, ids))
+    return _apply(wanted, frozenset(function.id for function in functions))
 
 
 @contextmanager
@@ -83,20 +78,11 @@ def _apply(wanted: Stance, functions: frozenset[str]) -> Iterator[None]:
 @contextmanager
 def within(wanted: Stance, functions: frozenset[str] = frozenset()) -> Iterator[None]:
     """Takes a stance in a with-block, for all functions or for those with these ids."""
-    _count_blocks(1)
     token = _blocks.set((*_blocks.get(), (wanted, functions)))
     try:
         yield
     finally:
         _blocks.reset(token)
-        _count_blocks(-1)
-
-
-def _count_blocks(change: int) -> None:
-    """Updates the number of open blocks; calls look for stances only while there are any."""
-    with _GlobalStance.lock:
-        _GlobalStance.open_blocks += change
-        _GlobalStance.used = bool(_GlobalStance.open_blocks) or _GlobalStance.stance != "default"
 
 
 def set_stance(name: str) -> None:
@@ -110,15 +96,12 @@ def set_stance(name: str) -> None:
         block.__enter__()
         _GlobalStance.block = block
     _GlobalStance.stance = wanted
-    _count_blocks(0)
 
 
 def stance_of(function_id: str, own: Stance | None) -> Stance:
     """Returns the stance of calls: the function's own, the innermost block's, or the global one."""
     if own is not None:
         return own
-    if not _GlobalStance.used:
-        return "default"
     for name, functions in reversed(_blocks.get()):
         if not functions or function_id in functions:
             return name

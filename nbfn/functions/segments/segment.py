@@ -20,8 +20,8 @@ from nbfn import _tensorflow
 from nbfn.errors import NbfnError, NbfnWarning
 from nbfn.functions.checking.check import Check
 from nbfn.functions.effects.abstract_values import is_tensor, is_variable
-from nbfn.functions.effects.statement import monitor_of
-from nbfn.functions.effects.trace_monitor import StoppedTraceError, TraceMonitor
+from nbfn.functions.effects.call_inspector import CallInspector, StoppedTraceError
+from nbfn.functions.effects.statement import inspector_of
 from nbfn.functions.segments.analysis import RESULT, Statement, names_of
 from nbfn.functions.segments.body import Surroundings, function_of
 from nbfn.functions.segments.contract import (
@@ -188,11 +188,11 @@ class Segment:
             self._recipes.clear()
         nodes = [each.node for each in self.statements]
         code = traced.python_function.__code__
-        monitor = monitor_of(nodes, code, surroundings.namespace, before, self.writes)
-        if not monitor.reads.isdisjoint(self.changes):
+        inspector = inspector_of(nodes, code, surroundings.namespace, before, self.writes)
+        if not inspector.reads.isdisjoint(self.changes):
             raise NotKeptError("calls a function that reads a name written here")
         try:
-            return self._trace(traced, arguments, after, monitor)
+            return self._trace(traced, arguments, after, inspector)
         except StoppedTraceError as stopped:
             raise NotKeptError(stopped.reason, line=stopped.line) from None
         except EvictedError:
@@ -209,7 +209,7 @@ class Segment:
         traced: TracedFunction,
         arguments: Mapping[str, Any],
         after: Mapping[str, Any],
-        monitor: TraceMonitor,
+        inspector: CallInspector,
     ) -> bool:
         trace: Trace | None = None
         is_made = False
@@ -222,7 +222,7 @@ class Segment:
                 inputs = older.concrete_function.structured_input_signature[0]
                 traced.evict(older)
             try:
-                with _suppressed_output() as printed, monitor.inspecting():
+                with _suppressed_output() as printed, inspector.inspecting():
                     trace = traced.trace_eager_call(inputs, self._cause_of_numbers(traced, inputs))
                 is_made = True
             except NbfnError:

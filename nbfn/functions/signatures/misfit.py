@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Iterator
 from typing import Any
 
 import tensorflow as tf
 
 from nbfn.code import is_user_module
 from nbfn.functions.signatures.pattern import SignatureError, match
+from nbfn.functions.traces.key import leaves_in
 from nbfn.text import with_article
 
 _MISFIT = "Binding inputs to tf.function failed"
@@ -55,7 +55,7 @@ def _refusal(function: Any, args: Any, kwargs: Any, error: TypeError) -> Signatu
     except (TypeError, ValueError):
         arguments = dict(kwargs) | {f"argument {i + 1}": each for i, each in enumerate(args)}
     for name, value in arguments.items():
-        for path, leaf in _unhashable(name, value):
+        for path, leaf in filter(_is_unhashable, leaves_in(value, name)):
             kind = type(leaf).__name__
             return SignatureError(
                 f"`{function.label}`: `{path}` is {with_article(kind)}, which has no hash, so no "
@@ -64,18 +64,15 @@ def _refusal(function: Any, args: Any, kwargs: Any, error: TypeError) -> Signatu
     return None
 
 
-def _unhashable(path: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, list | tuple):
-        for i, each in enumerate(value):
-            yield from _unhashable(f"{path}[{i}]", each)
-    elif isinstance(value, dict):
-        for key, each in value.items():
-            yield from _unhashable(f"{path}[{key!r}]", each)
-    elif not tf.is_tensor(value) and not hasattr(value, "__array_interface__"):
-        try:
-            hash(value)
-        except TypeError:
-            yield path, value
+def _is_unhashable(named: tuple[str, Any]) -> bool:
+    value = named[1]
+    if tf.is_tensor(value) or hasattr(value, "__array_interface__"):
+        return False
+    try:
+        hash(value)
+    except TypeError:
+        return True
+    return False
 
 
 def _instead_of(value: Any, path: str, kind: str) -> str:

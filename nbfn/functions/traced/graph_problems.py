@@ -92,7 +92,7 @@ def _are_the_users(ops: list[Any]) -> bool:
 
 
 def _of_draws(ops: list[Any]) -> str:
-    lines = sorted({line for op in ops if (line := _tensorflow.line_of_operation(op)) is not None})
+    lines = sorted({place[1] for op in ops if (place := _tensorflow.place_of_operation(op))})
     shown = [str(line) for line in lines[:_MAX_LINES]]
     where = f"lines {join(shown)}: " if len(shown) > 1 else f"line {join(shown)}: " * bool(shown)
     return (
@@ -102,5 +102,5 @@ def _of_draws(ops: list[Any]) -> str:
 
 
 def _at(op: Any) -> str:
-    line = _tensorflow.line_of_operation(op)
-    return "" if line is None else f"line {line}: "
+    place = _tensorflow.place_of_operation(op)
+    return "" if place is None else f"line {place[1]}: "

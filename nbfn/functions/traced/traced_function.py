@@ -23,6 +23,7 @@ from nbfn import _tensorflow
 from nbfn.code import PLAIN, is_installed, plain_function
 from nbfn.functions.calls.call import Call, this_thread
 from nbfn.functions.calls.dispatch import Dispatch, Entry
+from nbfn.functions.calls.interruption import add_note
 from nbfn.functions.calls.placement import Run, run
 from nbfn.functions.calls.record import RecordView, next_id
 from nbfn.functions.calls.stack_room import with_room
@@ -47,6 +48,7 @@ from nbfn.functions.signatures.pattern import (
     Pattern,
     SignatureError,
     long_form,
+    match,
     pattern_of_call,
 )
 from nbfn.functions.traced.early_warnings import (
@@ -267,6 +269,10 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         try:
             calls.append(self.recorder)
             return entry.call([tensors[i] for i in entry.order])
+        except KeyboardInterrupt as interrupt:
+            if not depth:
+                add_note(interrupt, self.recorder.name, is_traced=False)
+            raise
         finally:
             del calls[depth:]
             seconds = time.perf_counter() - started
@@ -274,7 +280,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
                 spent = calls.spent
                 spent.running += seconds
                 spent.calls += 1
-            self.recorder.hit(entry.trace, seconds)
+            self.recorder.add_call(entry.trace, seconds, hit=True)
 
     def _call_slow(self, args: Any, kwargs: Any, state: int) -> tuple[Any, Call]:
         """Makes a call as TensorFlow does; returns its value and its record."""
@@ -286,7 +292,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             )
         host = self._host_for(args, kwargs, state)
         variables = self._variables_in(args, kwargs)
-        call = Call(self.recorder, variables=variables)  # `activity.tracing_since` reads it
+        call = Call(self.recorder, variables=variables)
         work = functools.partial(self._call_host, host, call, args, kwargs)
         try:
             return self._while_open(call, host, work), call
@@ -314,10 +320,13 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             self.recorder.begin(call)
             with call.interruption:
                 return work()
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as interrupt:
             if call.is_tracing:  # cache and record may disagree
                 eviction.drop_all(self)
                 self._states.drop_unused(self)
+            if not depth:
+                graph = call.graph and call.graph()
+                add_note(interrupt, self.recorder.name, call.is_tracing, call.missed_at, graph)
             raise
         finally:
             # Not a context manager: an interrupt while it is left would keep the call open.
@@ -520,8 +529,8 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             raise clearer_error(self, args, kwargs, error) or error from None
         if signature is None:
             return args, args, kwargs
-        values = [_fit(spec, value) for spec, value in zip(signature, args, strict=False)]
-        return (), values, kwargs
+        named = zip(_tensorflow.parameter_names(self), signature, args, strict=False)
+        return (), [match(name, spec, value)[1] for name, spec, value in named], kwargs
 
     def _record_compilation(self, trace: Trace, args: Any, kwargs: Any, seconds: float) -> None:
         """Records the shapes of a call that XLA has just compiled, if it has."""
@@ -936,15 +945,6 @@ def _is_object(value: Any) -> bool:
     return not isinstance(value, list | tuple | dict) or any(
         map(_is_object, value.values() if isinstance(value, dict) else value)
     )
-
-
-def _fit(spec: Any, value: Any) -> Any:
-    def leaf(each: Any, part: Any) -> Any:
-        if isinstance(each, tf.TensorSpec) and not tf.is_tensor(part):
-            return tf.convert_to_tensor(part, each.dtype)
-        return part
-
-    return tf.nest.map_structure(leaf, spec, value)
 
 
 def _invalidate(function: weakref.ReferenceType[TracedFunction]) -> None:

@@ -8,7 +8,7 @@ keyed by type as well (``1``, ``1.0`` and ``True`` differ).
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -194,17 +194,22 @@ def map_with_paths(fill: Callable[[str, Any], Any], value: Any, path: str) -> An
     return fill(path, value)
 
 
-def variables_in(value: Any, path: str) -> Iterator[tuple[str, tf.Variable]]:
-    """Yields the variables in a structured argument, with the key's paths."""
-    if isinstance(value, tf.Variable):
-        yield path, value
-    elif isinstance(value, dict):
+def leaves_in(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """Yields the leaves of a structured argument, with the key's paths."""
+    if isinstance(value, Mapping):
         for key, item in value.items():
-            yield from variables_in(item, f"{path}[{key!r}]")
+            yield from leaves_in(item, f"{path}[{key!r}]")
     elif isinstance(value, list | tuple):
         names = getattr(value, "_fields", None)
         for i, item in enumerate(value):
-            yield from variables_in(item, f"{path}.{names[i]}" if names else f"{path}[{i}]")
+            yield from leaves_in(item, f"{path}.{names[i]}" if names else f"{path}[{i}]")
+    else:
+        yield path, value
+
+
+def variables_in(value: Any, path: str) -> Iterator[tuple[str, tf.Variable]]:
+    """Yields the variables in a structured argument, with the key's paths."""
+    return (each for each in leaves_in(value, path) if isinstance(each[1], tf.Variable))
 
 
 def _nodes(function_type: Any) -> Iterator[tuple[str, Any]]:

@@ -8,10 +8,9 @@ short calls look like one long call.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from types import FrameType
 from typing import Any
 
 import tensorflow as tf
@@ -19,17 +18,8 @@ import tensorflow as tf
 from nbfn import _tensorflow
 from nbfn.functions.calls.call import Call, open_on
 from nbfn.functions.calls.record import Record
-from nbfn.functions.recording.registry import live_functions
-from nbfn.functions.traced.traced_function import TracedFunction
 from nbfn.underway.stacks import stack_of
 from nbfn.underway.work import Extent
-
-_tensorflow.is_call(TracedFunction.__call__)
-_CALLING = TracedFunction._call_slow.__code__
-
-
-def _nothing() -> None:
-    """Represents a reference to nothing."""
 
 
 @dataclass(frozen=True)
@@ -47,17 +37,17 @@ class Activity:
     name: str
     identity: tuple[Any, ...]
     inner: str | None = None
-    _recorder: Callable[[], Record | None] = _nothing
-    _graph: Callable[[], Any] = _nothing
+    _recorder: weakref.ReferenceType[Record] | None = None
+    _graph: weakref.ReferenceType[Any] | None = None
 
     @property
     def recorder(self) -> Record | None:
         """The record of the function, if nbfn keeps one and it is alive."""
-        return self._recorder()
+        return None if self._recorder is None else self._recorder()
 
     def operations(self) -> Extent | None:
         """Returns the traced operations so far, and those of the newest trace; None if unknown."""
-        graph, recorder = self._graph(), self.recorder
+        graph, recorder = None if self._graph is None else self._graph(), self.recorder
         if graph is None:
             return None
         done = len(graph.get_operations())
@@ -97,7 +87,7 @@ def activity_of(thread: int) -> Activity | None:
         identity=(id(call), call.missed_at),
         inner=None if inner is call.recorder else inner.name,
         _recorder=weakref.ref(call.recorder),
-        _graph=call.graph or _nothing,
+        _graph=call.graph,
     )
 
 
@@ -110,39 +100,6 @@ def _tracing_elsewhere(thread: int) -> Activity | None:
 def runs_unrecorded(thread: int) -> bool:
     """Returns whether a thread runs a graph of a function without a record."""
     return not open_on(thread) and _tensorflow.runs_in(stack_of(thread))
-
-
-def activity_in(stack: Iterable[FrameType]) -> Activity | None:
-    """Returns what was done in the frames of a traceback, outermost first, as `doing`."""
-    found = list(_tensorflow.samples(stack))
-    traced = [sample for sample in found if sample.graph is not None]
-    if not found:
-        return None
-    sample = (traced or found)[0]
-    recorders = {id(getattr(each, "function", each)): each.recorder for each in live_functions()}
-    recorder = recorders.get(id(sample.function))
-    name = str(getattr(sample.function, "name", None) or "function")
-    return Activity(
-        kind="trace" if traced else "run",
-        name=name if recorder is None else recorder.name,
-        identity=(sample.identity,),
-        _recorder=_nothing if recorder is None else weakref.ref(recorder),
-        _graph=_nothing if sample.graph is None else weakref.ref(sample.graph),
-    )
-
-
-def tracing_since(stack: Iterable[FrameType]) -> float | None:
-    """Returns when tracing of nbfn's outermost function in these frames began.
-
-    Returns:
-        The time of ``time.perf_counter``; None if there is no such function.
-    """
-    for frame in stack:
-        if frame.f_code is _CALLING:
-            call = frame.f_locals.get("call")  # a local variable of `_call_slow`
-            if isinstance(call, Call) and call.missed_at:
-                return call.missed_at
-    return None
 
 
 def lines(thread: int) -> Iterator[tuple[str, int]]:

@@ -17,7 +17,7 @@ from nbfn import _tensorflow
 from nbfn.code import plain_function
 from nbfn.functions.calls.call import Call, this_thread
 from nbfn.functions.calls.placement import Run, run
-from nbfn.functions.calls.record import RecordView, WatchedRecord, next_id
+from nbfn.functions.calls.record import Record, RecordView, next_id
 from nbfn.functions.checking.check import Check, check
 from nbfn.functions.guards import Guards
 from nbfn.functions.inside.numerics import Numerics, numerics
@@ -74,7 +74,7 @@ class WatchedFunction(RecordView):
         self.site = _site(function.python_function)
         self.counts_hits = False
         self.parameters = parameters_text(function.python_function)
-        self._record = WatchedRecord(name or _label(function, owner))
+        self._record = Record(name or _label(function, owner))
         self._record.function_id = self.id
         self._owner = reference_to(owner) or (lambda: None)
         called = _STEPS if hasattr(owner, "make_train_function") else frozenset()
@@ -88,7 +88,7 @@ class WatchedFunction(RecordView):
         self._take_earlier()
 
     @property
-    def recorder(self) -> WatchedRecord:  # type: ignore[override]
+    def recorder(self) -> Record:  # type: ignore[override]
         """The record of its calls and traces."""
         self._settle()
         return self._record

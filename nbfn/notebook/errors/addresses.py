@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from nbfn.functions.inside.monitor import NumericsError
+from nbfn.functions.inside.numerics_checker import NumericsError
 from nbfn.functions.recording.refusal import RefusedError
 from nbfn.package import page_of_guide
 

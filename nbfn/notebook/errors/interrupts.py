@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from types import TracebackType
 
 from nbfn import _tensorflow
 from nbfn.code import is_installed
-from nbfn.functions.watching.activity import activity_in, tracing_since
+from nbfn.functions.calls.interruption import add_note
+from nbfn.functions.recording.registry import live_functions
 from nbfn.notebook.frames import CodeLine, is_cell, is_users
 from nbfn.site import GENERATED
-from nbfn.text import count, duration
 
 
 def line_of(entry: TracebackType) -> CodeLine | None:
@@ -44,20 +43,12 @@ def innermost(entries: Sequence[TracebackType]) -> list[TracebackType]:
 
 
 def add_note_of_interrupt(error: KeyboardInterrupt, entries: Sequence[TracebackType]) -> None:
-    """Adds a note to an interrupt that says what it interrupted, once."""
-    if getattr(error, "__notes__", ()):
+    """Adds a note to an interrupt that says what it interrupted, unless it has one."""
+    called = _tensorflow.called_in(entry.tb_frame for entry in entries)
+    if called is None or hasattr(error, "__notes__"):
         return
-    stack = [entry.tb_frame for entry in entries]
-    activity = activity_in(stack)
-    if activity is None:
-        return
-    if activity.kind == "run":
-        error.add_note(
-            f"interrupted while `{activity.name}` ran; variables keep what it has assigned to them"
-        )
-        return
-    since = tracing_since(stack)
-    took = "" if since is None else f" for {duration(time.perf_counter() - since)}"
-    extent = activity.operations()
-    size = "" if extent is None else f", at {count(extent[0], 'operation')}"
-    error.add_note(f"interrupted while `{activity.name}` was traced{took}{size}")
+    function, is_traced = called
+    records = {id(getattr(each, "function", each)): each.recorder for each in live_functions()}
+    record = records.get(id(function))
+    name = str(getattr(function, "name", "function")) if record is None else record.name
+    add_note(error, name, is_traced)

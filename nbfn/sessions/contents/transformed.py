@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn.code import plain_function
-from nbfn.functions.calls.record import RecordView, WatchedRecord, next_id
+from nbfn.functions.calls.record import Record, RecordView, next_id
 from nbfn.functions.recording.registry import register, unregister
 from nbfn.functions.retraces.explain import explain
 from nbfn.functions.retraces.trace_causes import FIRST
@@ -46,7 +46,7 @@ class TransformedMethod(RecordView):
         self.id = next_id("observed")
         self.site = definition_site(function.__code__)
         self.parameters = parameters_text(function)
-        self.recorder = WatchedRecord(f"{first.label}({name})")
+        self.recorder = Record(f"{first.label}({name})")
         self.recorder.function_id = self.id
         self._function = reference_to(function) or (lambda: None)
         register(self)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dis
 import itertools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dis import Instruction
 
 ANY = "*"
@@ -24,19 +24,17 @@ _CALLS = ("PRECALL", "CALL")
 _NAMES = (*_GLOBALS, "LOAD_ATTR", "LOAD_METHOD")
 
 
-def dynamic(instructions: Sequence[Instruction], name: str) -> tuple[set[str], set[str]]:
-    """Returns what instructions read dynamically.
+def dynamic(
+    instructions: Sequence[Instruction], name: str, libraries: Collection[str] = ()
+) -> set[str]:
+    """Returns the attributes that instructions read dynamically; `ANY` if they may have any name.
 
     Args:
         instructions: The instructions of one function.
         name: The name of the function. ``__getattr__`` reads the names that other code uses.
-
-    Returns:
-        The attributes, with `ANY` if they may have any name; and the globals in which attributes of
-        any name are looked up.
+        libraries: The globals that are library modules, whose attributes do not count.
     """
     attributes: set[str] = set()
-    roots: set[str] = set()
     # A heuristic: each constant text in the function may be the name that `getattr` gets. Held by
     # the cases with `getattr` in `test_state_that_is_read_without_its_name`.
     names = {
@@ -57,10 +55,10 @@ def dynamic(instructions: Sequence[Instruction], name: str) -> tuple[set[str], s
             attributes |= names
             if each.argval in _BY_NAME and name not in ("__getattr__", "__getattribute__"):
                 position = 1 if each.argval in _GETTERS else 2
-                root = _root_of_unknown(instructions[i + 1 :], position)
-                if root is not None:
-                    (roots if root else attributes).add(root or ANY)
-    return attributes, roots
+                rest = instructions[i + 1 :]
+                if not (_is_constant_text(rest, position) or _first_global(rest) in libraries):
+                    attributes.add(ANY)
+    return attributes
 
 
 def _is_path(text: str) -> bool:
@@ -68,21 +66,12 @@ def _is_path(text: str) -> bool:
     return not text.startswith("__") and all(name.isidentifier() for name in text.split("."))
 
 
-def _root_of_unknown(rest: Sequence[Instruction], position: int) -> str | None:
-    """Returns the object on which the following call looks up a computed name.
-
-    Args:
-        rest: The instructions after the function is loaded.
-        position: The position of the name among the arguments, from 1.
-
-    Returns:
-        The global; empty if it is something else; None if the name is a constant.
-    """
-    if _is_constant_text(rest, position):
-        return None
+def _first_global(rest: Sequence[Instruction]) -> str | None:
+    """Returns the global with which the first argument of the following call begins, if any."""
     before_call = itertools.takewhile(lambda each: not each.opname.startswith(_CALLS), rest)
-    loads = [each for each in before_call if each.opname not in ("PUSH_NULL", "CACHE", "KW_NAMES")]
-    return str(loads[0].argval) if loads and loads[0].opname in _GLOBALS else ""
+    loads = (each for each in before_call if each.opname not in ("PUSH_NULL", "CACHE", "KW_NAMES"))
+    first = next(loads, None)
+    return str(first.argval) if first is not None and first.opname in _GLOBALS else None
 
 
 def _is_constant_text(rest: Sequence[Instruction], position: int) -> bool:

@@ -38,7 +38,6 @@ class Reads:
         attributes: Names looked up on objects, with `ANY` if they may have any name. Attributes of
             library modules are excluded. If only parts of an attribute are read, it is listed with
             each part. Special methods that the code may run implicitly are included.
-        roots: The globals on which attributes of any name are looked up.
         modules: Full names of imported modules.
         parts: The globals and closure variables of which only parts are read.
         written: The globals and closure variables that the code itself assigns.
@@ -49,7 +48,6 @@ class Reads:
 
     globals: frozenset[str]
     attributes: frozenset[Named]
-    roots: frozenset[str]
     modules: frozenset[str]
     parts: Mapping[str, frozenset[Part]]
     written: frozenset[str]
@@ -76,7 +74,6 @@ def reads(
     """
     names: set[str] = set()
     attributes: set[Named] = set()
-    roots: set[str] = set()
     modules: set[str] = set()
     written: set[str] = set()
     stored: set[str] = set()
@@ -86,9 +83,7 @@ def reads(
     for each in _codes(code, graph_time):
         instructions = list(dis.get_instructions(each))
         attributes |= special_methods(instructions)
-        named, looked_up_on = dynamic(instructions, each.co_name)
-        attributes |= named
-        roots |= looked_up_on
+        attributes |= dynamic(instructions, each.co_name, libraries)
         hidden = output_only(instructions, loggers)
         of_library = False
         for i, instruction in enumerate(instructions):
@@ -132,7 +127,6 @@ def reads(
     return Reads(
         frozenset(names) - names_assigned_first(code),
         frozenset(attributes),
-        frozenset(roots),
         frozenset(modules),
         parts,
         frozenset(written),

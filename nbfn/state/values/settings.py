@@ -8,6 +8,7 @@ those of any object: if user code names them.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import operator
 import sys
@@ -22,15 +23,6 @@ from nbfn.code import PLAIN, is_user_module, names_in_code, package_of
 from nbfn.state.values.fingerprints import is_immutable
 from nbfn.state.values.introspection import with_decorated
 from nbfn.state.values.unwrapping import unwrapped
-
-SettingsCheck = tuple[
-    weakref.ReferenceType[Any], int, Callable[[Any], Any], tuple[Any, ...], list[Any]
-]
-"""A check of an object's settings.
-
-It has a weak reference, the number of attributes, a getter of the plain settings, their values, and
-the addresses of its parts by attribute.
-"""
 
 _CONFIG = ("floatx", "epsilon", "image_data_format")
 _INTERNAL = frozenset(
@@ -135,7 +127,7 @@ def _read_by(base: type) -> Iterator[str]:
 
 
 class Settings:
-    """The current settings of one object, with a cheap check whether they still hold.
+    """The current settings of one object.
 
     Attributes:
         plain: Plain values and library functions, by attribute.
@@ -160,8 +152,8 @@ class Settings:
                 else:
                     self.others[name] = setting
 
-    def check(self, value: Any) -> SettingsCheck:
-        """Returns the check for `settings_hold`; it keeps nothing of the object alive.
+    def check(self, value: Any) -> Callable[[], bool]:
+        """Returns a check whether they are unchanged; it keeps nothing of the object alive.
 
         Parts are compared by address. A reused address cannot go unnoticed: each part has a check
         of its own, which fails once the part is dead.
@@ -172,27 +164,31 @@ class Settings:
         get = operator.itemgetter(*names) if names else tuple
         values = tuple(self.plain[name] for name in names)
         ids = [(name, list(map(id, parts))) for name, parts in self.parts.items()]
-        return weakref.ref(value), len(vars(value)), get, values, ids
+        return functools.partial(_hold, weakref.ref(value), len(vars(value)), get, values, ids)
 
 
-def settings_hold(checks: Iterable[SettingsCheck]) -> bool:
-    """Returns whether the settings of all objects are unchanged."""
-    for reference, number, get, values, parts in checks:
-        value = reference()
-        if value is None:
+def _hold(
+    reference: weakref.ReferenceType[Any],
+    number: int,
+    get: Callable[[Any], Any],
+    values: tuple[Any, ...],
+    parts: list[tuple[str, list[int]]],
+) -> bool:
+    value = reference()
+    if value is None:
+        return False
+    own = value.__dict__
+    if len(own) != number:  # the first step of an optimizer adds its momentums
+        return False
+    try:
+        if values and get(own) != values:
             return False
-        own = value.__dict__
-        if len(own) != number:  # the first step of an optimizer adds its momentums
-            return False
-        try:
-            if values and get(own) != values:
+        for name, ids in parts:
+            setting = own[name]
+            if (list(map(id, setting)) if isinstance(setting, list) else [id(setting)]) != ids:
                 return False
-            for name, ids in parts:
-                setting = own[name]
-                if (list(map(id, setting)) if isinstance(setting, list) else [id(setting)]) != ids:
-                    return False
-        except KeyError:
-            return False
+    except KeyError:
+        return False
     return True
 
 

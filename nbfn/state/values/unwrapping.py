@@ -9,11 +9,11 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from nbfn import _tensorflow
-from nbfn.code import closure, is_user_module
+from nbfn.code import is_user_module
 from nbfn.state.bytecode.digest import digest
 from nbfn.state.bytecode.graph_time import NOTHING, GraphTime
 from nbfn.state.values.fingerprints import Fingerprint, content_of, is_a
-from nbfn.state.values.introspection import own_attributes
+from nbfn.state.values.introspection import own_attributes, with_decorated
 
 _MAX_WRAPPERS = 50
 PARTIALS = (functools.partial, functools.partialmethod)
@@ -54,14 +54,8 @@ def unwrapped(function: Any) -> Iterator[FunctionType]:
 
 def _wrapped_function(function: FunctionType) -> FunctionType | None:
     """Returns the user's function that a library's decorator only closes over."""
-    found = [function]
-    for each in found:
-        for inner in closure(each).values():
-            if is_a(inner, FunctionType) and inner not in found:
-                if is_user_module(inner.__globals__.get("__name__")):
-                    return inner  # type: ignore[no-any-return]
-                found.append(inner)
-    return None
+    inner = with_decorated(function)[1:]
+    return next((f for f in inner if is_user_module(f.__globals__.get("__name__"))), None)
 
 
 def is_decorator_object(value: Any) -> bool:

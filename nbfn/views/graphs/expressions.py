@@ -8,7 +8,7 @@ from typing import Any
 from nbfn import protocol
 from nbfn.functions import Trace
 from nbfn.functions.graphs.operations import Graph
-from nbfn.functions.graphs.times import GraphTimes
+from nbfn.functions.graphs.time_attribution import GraphTimes
 from nbfn.functions.traces.trace import EvictedError
 from nbfn.functions.watching.watched_function import WatchedFunction
 from nbfn.sessions.session import session

@@ -5,7 +5,7 @@ from __future__ import annotations
 from nbfn import protocol
 from nbfn.functions.calls.operation_times import Times
 from nbfn.functions.graphs.operations import graph_of, graph_of_concrete
-from nbfn.functions.graphs.times import graph_times
+from nbfn.functions.graphs.time_attribution import graph_times
 from nbfn.outlines.outline import Outline
 from nbfn.views.graphs.expressions import record_in_notebook, trace_of
 from nbfn.views.graphs.graph_outline import title_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nbfn.functions.calls.operation_times import Times
 from nbfn.functions.graphs.operations import graph_of_concrete
-from nbfn.functions.graphs.times import GraphTimes, graph_times
+from nbfn.functions.graphs.time_attribution import GraphTimes, graph_times
 from nbfn.outlines.outline import Outline, Table, Words
 from nbfn.protocol import Phrase
 from nbfn.sessions.records import code_place

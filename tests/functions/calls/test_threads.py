@@ -77,28 +77,6 @@ def test_a_call_with_wrong_arguments_does_not_lock_the_others_out() -> None:
     assert (failed, results) == ([True], [2])
 
 
-def test_a_change_is_seen_while_another_thread_looks_a_call_up() -> None:
-    """Deterministic: one thread is held in the look-up while the other calls."""
-    rates["now"] = 1.0
-    f = nbfn.function(lambda x: x * rates["now"])
-    f(tf.ones([2]))
-    inside, done = threading.Event(), threading.Event()
-
-    def look_up() -> None:
-        with f.recorder.guards.read_once():
-            inside.set()
-            done.wait(10)
-
-    other = threading.Thread(target=look_up)
-    other.start()
-    inside.wait(10)
-    rates["now"] = 2.0
-    values = f(tf.ones([2])).numpy().tolist()
-    done.set()
-    other.join()
-    assert values == [2.0, 2.0]
-
-
 class Settings:
     rate = 1.0
     traced = 0

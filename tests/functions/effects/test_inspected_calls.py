@@ -11,8 +11,8 @@ import pytest
 import tensorflow as tf
 
 from nbfn.functions import TracedFunction
-from nbfn.functions.effects.statement import monitor_of
-from nbfn.functions.effects.trace_monitor import reaches_user_code
+from nbfn.functions.effects.call_inspector import reaches_user_code
+from nbfn.functions.effects.statement import inspector_of
 
 SETUP = """
 import collections, dataclasses, functools, itertools, operator, keras
@@ -252,7 +252,7 @@ def test_a_generator_that_is_deleted_meanwhile_ends_as_usual() -> None:
     text, space = "y = box", {"box": Box()}
     suspended = rows()
     next(suspended)
-    monitor = monitor_of(ast.parse(text).body, compile(text, "", "exec"), space, space, ["y"])
-    with monitor.inspecting():
+    inspector = inspector_of(ast.parse(text).body, compile(text, "", "exec"), space, space, ["y"])
+    with inspector.inspecting():
         del suspended
     assert ended == [1]

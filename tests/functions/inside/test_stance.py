@@ -120,17 +120,9 @@ def test_everywhere_and_back() -> None:
     assert np.isnan(nbfn.function(planted.square_root)(numbers).numpy()).any()
 
 
-def test_calls_outside_of_every_block_ask_for_no_stance() -> None:
-    from nbfn.functions.recording.stance import _GlobalStance
-
-    with nbfn.stance(BLOCK), nbfn.stance("default"):
-        assert _GlobalStance.used
-    assert not _GlobalStance.used
-
-
 def test_functions_with_the_stance_leave_nothing_of_their_traces() -> None:
     def origins() -> int:
-        return len(stopping._here.stopper.monitor._origins._in_graph)
+        return len(stopping._here.stopper.checker._origins._in_graph)
 
     def used(rate: float) -> None:
         function = nbfn.function(lambda x: x * rate)

@@ -10,7 +10,7 @@ import tensorflow as tf
 import nbfn
 from nbfn import protocol, site
 from nbfn.functions.graphs.operations import graph_of
-from nbfn.functions.graphs.times import graph_times
+from nbfn.functions.graphs.time_attribution import graph_times
 from nbfn.views.graphs import graph_record as records
 from nbfn.views.graphs.graph_record import graph_record
 from nbfn.views.graphs.merged import merged_record

@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.errors import NbfnError
-from nbfn.functions.inside.extent import FINE, Extent, Health, extent_of, health_of
+from nbfn.functions.inside.extent import Extent, Health, extent_of, health_of
 from nbfn.functions.inside.origin import OperationOrigin, Origins
 
 MAX_FINDINGS = 20
@@ -31,11 +31,6 @@ _UNCHECKED = frozenset(
 )
 """Operations that pass values on, and those whose inner operations are checked instead."""
 _CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
-_SHRINKING = frozenset({"Exp", "Mul", "Pow", "Square", "Prod", "RealDiv", "Sigmoid", "Cast"})
-"""Operations that give zero for nonzero inputs that are too small or too large.
-
-A heuristic: see ``underflow`` in ``tests/functions/inside/planted.py``.
-"""
 
 
 @dataclass(frozen=True)
@@ -43,8 +38,8 @@ class Finding:
     """An operation that got good values and gave bad ones.
 
     Attributes:
-        kind: ``"nan"``; ``"inf"``; ``"subnormal"``: most values lose digits; ``"underflow"``: all
-            became zero; or ``"given"``: a variable or data has values that are not finite.
+        kind: ``"nan"``; ``"inf"``; or ``"given"``: a variable or data has values that are not
+            finite.
         origin: The operation, and the user's line.
         value: The first wrong value.
         index: Its position in the result.
@@ -75,8 +70,7 @@ class Finding:
         place = f" at {list(self.index)}" if self.index else ""
         share = f" ({self.wrong:,} of {size:,} values, the first{place})" if size > 1 else ""
         execution = f", in execution {self.execution:,}" if self.execution > 1 else ""
-        came = {"subnormal": "subnormal values, such as ", "underflow": "zero by underflow: "}
-        return f"{came.get(self.kind, '')}{self.value}{share}{execution}"
+        return f"{self.value}{share}{execution}"
 
     @property
     def source(self) -> str:
@@ -109,7 +103,7 @@ class NumericsError(NbfnError, ArithmeticError):
         super().__init__(str(finding))
 
 
-class Monitor:
+class NumericsChecker:
     """Attaches a check of its values to each operation with floating results.
 
     Attributes:
@@ -179,14 +173,14 @@ class Monitor:
             self._executions[id(origin)] += 1
         for array in arrays[:number]:
             health = health_of(array)
-            if health is not FINE and id(origin) not in self._seen:
+            if any(health) and id(origin) not in self._seen:
                 # A NaN that the code writes is reported where it is used. An infinite constant is
                 # usually a mask, as in `test_nothing_is_found_in_sound_code`.
                 health_of_inputs = [
-                    FINE if is_constant and np.isnan(each).any() else health_of(each)
+                    Health() if is_constant and np.isnan(each).any() else health_of(each)
                     for each, is_constant in zip(arrays[number:], constant, strict=True)
                 ]
-                kind = _kind(origin.type, health, health_of_inputs, arrays[number:])
+                kind = _kind(health, health_of_inputs)
                 if kind is not None:
                     self._add_finding(kind, origin, array, names, arrays[number:])
         return False
@@ -199,7 +193,7 @@ class Monitor:
         names: Sequence[str],
         inputs: Sequence[np.ndarray],
     ) -> None:
-        wrong = _wrong(kind, output)
+        wrong = np.isnan(output) if kind == "nan" else ~np.isfinite(output)
         index = tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong)), output.shape))
         finding = Finding(
             kind,
@@ -232,26 +226,10 @@ def _is_compiled(new: _tensorflow.NewOperation) -> bool:
         return False
 
 
-def _kind(
-    kind: str, health: Health, healths: Sequence[Health], inputs: Sequence[np.ndarray]
-) -> str | None:
+def _kind(health: Health, inputs: Sequence[Health]) -> str | None:
     """Returns the kind of a finding; None if the inputs were bad already."""
-    if health.nan:
-        found = "nan" if not any(each.nan for each in healths) else None
-    elif health.inf:
-        found = "inf" if not any(each.inf or each.nan for each in healths) else None
-    elif health.subnormal:
-        return "subnormal" if healths and not any(each.subnormal for each in healths) else None
-    else:
-        is_new = kind in _SHRINKING and healths and all(each.all() for each in inputs)
-        return "underflow" if is_new else None
-    return "given" if found and not healths else found
-
-
-def _wrong(kind: str, array: np.ndarray) -> Any:
-    """Returns a mask of the wrong values."""
-    if kind == "nan":
-        return np.isnan(array)
-    if kind in ("inf", "given"):
-        return ~np.isfinite(array)
-    return np.ones(array.shape, bool)
+    if any(each.nan or (each.inf and not health.nan) for each in inputs):
+        return None
+    if not inputs:
+        return "given"
+    return "nan" if health.nan else "inf"

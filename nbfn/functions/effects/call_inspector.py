@@ -49,7 +49,7 @@ class StoppedTraceError(BaseException):
         self.line = line
 
 
-class TraceMonitor:
+class CallInspector:
     """Inspects the calls of user functions while statements are traced.
 
     Args:

@@ -1,4 +1,4 @@
-"""A block that is called without ``with`` does nothing, and says so."""
+"""The with-blocks `stance` and `expect_traces`, which are decorators, too."""
 
 from __future__ import annotations
 
@@ -10,28 +10,7 @@ import pytest
 import tensorflow as tf
 
 import nbfn
-from tests.harness.messages import raises, warns
-
-
-def test_without_with_it_warns_at_the_line() -> None:
-    f = nbfn.function(lambda x: x)
-    f.recorder.name = "f"
-    for call in (
-        lambda: nbfn.stance("eager"),
-        lambda: nbfn.stance("eager", f),
-        lambda: nbfn.expect_traces(f),
-    ):
-        with warns(nbfn.NbfnWarning) as caught:
-            call()
-        assert caught[0].filename == __file__
-    assert f(1) == 1
-    assert f.calls == 1, "no stance was set"
-
-
-def test_one_that_is_shown_needs_no_warning() -> None:
-    assert repr(nbfn.stance("eager")) == (
-        '<nbfn.stance("eager") does nothing by itself; write `with nbfn.stance("eager"):`>'
-    )
+from tests.harness.messages import raises
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn._tensorflow.base import internal
-from nbfn._tensorflow.graphs.captures import trackable_children
+from nbfn._tensorflow.trackables.wrappers import trackable_children
 
 _can_encode = getattr(internal("saved_model.nested_structure_coder"), "can_encode", None)
 

@@ -1,10 +1,10 @@
-"""Unwraps the lists, dicts and tuples that TensorFlow wraps for tracking."""
+"""What TensorFlow tracks: the containers that it wraps, and the children of objects."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from nbfn._tensorflow.base import internal
+from nbfn._tensorflow.base import Function, internal
 
 _structures = internal("trackable.data_structures")
 
@@ -31,3 +31,14 @@ def unwrap(value: Any) -> Any:
 def ignored_attributes(cls: type) -> frozenset[str]:
     """Returns the attributes in which a ``tf.Module`` does not look for variables; maybe none."""
     return getattr(cls, "_TF_MODULE_IGNORED_PROPERTIES", frozenset())
+
+
+def trackable_children(value: Any) -> dict[str, Any]:
+    """Returns the tracked children of an object by name; empty if they cannot be read."""
+    read = getattr(value, "_trackable_children", None)
+    if read is None or isinstance(value, Function):
+        return {}
+    try:
+        return dict(read())
+    except Exception:  # user-defined classes may raise anything, and naming must not fail
+        return {}

@@ -1,0 +1,1 @@
+"""Objects whose state TensorFlow saves: variables, tables, tracked containers, and saved files."""
