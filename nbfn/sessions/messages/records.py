@@ -16,8 +16,7 @@ from nbfn.functions.segments.cell_report import GRAPH
 from nbfn.functions.segments.segment import Segment
 from nbfn.functions.watching.watched_object import WatchedObject
 from nbfn.outlines.lists import cell_row, function_row
-from nbfn.sessions.sent_rows import SentRows
-from nbfn.sessions.timeline.run_records import record_of
+from nbfn.sessions.messages.sent_rows import SentRows
 from nbfn.site import Cell, Site
 from nbfn.text import duration, percent
 
@@ -158,8 +157,7 @@ def add_rows(
             now.captured = frozenset(_ids(now.traces))
         row = sent.row if now.traces is sent.traces else None
         is_counted = getattr(function, "counts_hits", True)
-        record = record_of(
-            protocol.FunctionRecord,
+        record = protocol.FunctionRecord.of(
             recorder,
             id=function.id,
             name=name,
@@ -186,7 +184,7 @@ def add_rows(
             rows.traces[trace.id] = trace_record(trace, function.id)
             for capture in trace.captures:
                 if capture.id not in rows.variables:
-                    rows.variables[capture.id] = record_of(protocol.VariableRecord, capture)
+                    rows.variables[capture.id] = protocol.VariableRecord.of(capture)
     if settled or not is_noted or now.retrace_counts != sent.retrace_counts:
         ids = {_retrace_id(function.id, each): each for each in retraces}
         now.retraces = set(ids)
@@ -222,7 +220,7 @@ def variable_rows(
 ) -> dict[str, protocol.VariableRecord]:
     """Returns the rows of the wanted captures by id, from the captures of several traces."""
     return {
-        each.id: record_of(protocol.VariableRecord, each)
+        each.id: protocol.VariableRecord.of(each)
         for some in captures
         for each in some
         if each.id in wanted
@@ -272,12 +270,11 @@ def _relative(file: str) -> str | None:
 def trace_record(trace: Trace, function: str = "") -> protocol.TraceRecord:
     """Returns the row of a trace of the function with this id."""
     leaves = trace.key.shown.items()
-    return record_of(
-        protocol.TraceRecord,
+    return protocol.TraceRecord.of(
         trace,
         function=function,
         signature=[protocol.Leaf(path=path, type=str(leaf)) for path, leaf in leaves],
-        cause=record_of(protocol.CauseRecord, trace.cause),
+        cause=protocol.CauseRecord.of(trace.cause),
         cell=code_place(trace.site),
         captures=[capture.id for capture in trace.captures],
     )
@@ -293,15 +290,14 @@ def retrace_record(
     """Returns the row of a retrace; it is settled if its trace is not in `trace_ids`."""
     ids = {} if trace_ids is None else trace_ids
     remedy = retrace.remedy
-    return record_of(
-        protocol.RetraceRecord,
+    return protocol.RetraceRecord.of(
         retrace,
         id=_retrace_id(function, retrace),
         function=function,
         trace=ids.get(retrace.trace, ""),
         settled=trace_ids is not None and retrace.trace not in ids,
-        causes=[record_of(protocol.CauseRecord, cause) for cause in retrace.causes],
+        causes=[protocol.CauseRecord.of(cause) for cause in retrace.causes],
         nearest=[ids[number] for number in retrace.nearest if number in ids],
         cell=code_place(retrace.site),
-        remedy=None if remedy is None else record_of(protocol.RemedyRecord, remedy),
+        remedy=None if remedy is None else protocol.RemedyRecord.of(remedy),
     )

@@ -26,10 +26,9 @@ from nbfn.outlines.cell import outline_of
 from nbfn.outlines.function import watched_outline
 from nbfn.outlines.session import SECTIONS, VARIABLES, SessionState
 from nbfn.package import __version__
-from nbfn.sessions.sent_rows import SentRows, totals_of
-from nbfn.sessions.sent_variables import SentVariables
-from nbfn.sessions.timeline.run_records import run_record
-from nbfn.sessions.timeline.runs import TimelineRun, merged, runs
+from nbfn.sessions.messages.runs import TimelineRun, merged, runs
+from nbfn.sessions.messages.sent_rows import SentRows, totals_of
+from nbfn.sessions.messages.sent_variables import SentVariables
 
 if TYPE_CHECKING:
     from nbfn.functions.calls.record import Observed
@@ -255,7 +254,7 @@ class Feed:
             # Runs are merged instead of cut, so that the saved rows span the whole session.
             state.runs.clear()
             kept = merged(self._runs.values(), SAVED_RUNS, SAVED_RUNS // 2)
-            state.runs.update((run.id, run_record(run)) for run in kept)
+            state.runs.update((run.id, _run_record(run)) for run in kept)
             return self._snapshot(state, self._totals, self.pages(SAVED_ROWS))
 
     def pages(self, most: int | None = None) -> _Pages:
@@ -290,7 +289,7 @@ class Feed:
         They have their current names.
         """
         from nbfn.functions.segments.cell import TracedCell
-        from nbfn.sessions.records import cell_record, parts_of, state_of
+        from nbfn.sessions.messages.records import cell_record, parts_of, state_of
 
         names = self.environment.names
         rows = state_of(parts_of(shown), most, names)
@@ -354,7 +353,7 @@ class Feed:
         return outline_of(rows, shown.id)
 
     def _changes(self, shown: Observed | TracedCell | WatchedObject) -> tuple[int, ...]:
-        from nbfn.sessions.records import parts_of
+        from nbfn.sessions.messages.records import parts_of
 
         return (getattr(shown, "changed", 0), *(each.recorder.changed for each in parts_of(shown)))
 
@@ -511,13 +510,13 @@ class Feed:
         self._runs_changed = runs.changed
         now = {run.id: run for run in runs.rows()}
         changed = (run for id, run in now.items() if self._runs.get(id) is not run)
-        put.runs.update((run.id, run_record(run)) for run in changed)
+        put.runs.update((run.id, _run_record(run)) for run in changed)
         removed.runs.extend(self._runs.keys() - now.keys())
         self._runs = now
 
     def _put_cell(self, cell: TracedCell, put: protocol.Rows) -> None:
         """Adds the row of a cell; none if it cannot be built now."""
-        from nbfn.sessions.records import cell_record
+        from nbfn.sessions.messages.records import cell_record
 
         try:
             row = cell_record(cell, self._names)
@@ -534,7 +533,7 @@ class Feed:
         self, function: Observed, put: protocol.Rows, removed: protocol.Removed
     ) -> None:
         """Adds the changed rows of a function; none if they cannot be built now."""
-        from nbfn.sessions.records import add_rows
+        from nbfn.sessions.messages.records import add_rows
 
         self._changed_at_send[function.id] = function.recorder.changed
         old = self._sent_rows.get(function.id, SentRows())
@@ -599,6 +598,14 @@ def _tensorflow_version() -> str | None:
     # `vars`, because reading an attribute of the package may import more of TensorFlow.
     version: str | None = vars(sys.modules.get("tensorflow", object)).get("__version__")
     return version
+
+
+def _run_record(run: TimelineRun) -> protocol.RunRecord:
+    """Returns the row of a run, with times in microseconds."""
+    cell = protocol.CodePlace(id=run.cell.id, execution_count=run.cell.execution_count)
+    row = protocol.RunRecord.of(run, cell=cell)
+    seconds = {name: round(value, 6) for name, value in row if isinstance(value, float)}
+    return row.model_copy(update=seconds)
 
 
 def _newest(state: protocol.Rows) -> protocol.Rows:

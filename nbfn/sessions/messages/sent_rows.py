@@ -10,7 +10,7 @@ from nbfn import protocol
 
 if TYPE_CHECKING:
     from nbfn.functions import Capture
-    from nbfn.sessions.timeline.runs import TimelineRun
+    from nbfn.sessions.messages.runs import TimelineRun
 
 
 @dataclass

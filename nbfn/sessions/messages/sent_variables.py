@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from itertools import chain
 
 from nbfn.protocol import VariableRecord
-from nbfn.sessions.sent_rows import SentRows
+from nbfn.sessions.messages.sent_rows import SentRows
 
 Rows = Mapping[str, VariableRecord]
 
@@ -161,7 +161,7 @@ class SentVariables:
         """Returns the rows of some captures, named as when they were traced."""
         if not ids:
             return {}
-        from nbfn.sessions.records import variable_rows
+        from nbfn.sessions.messages.records import variable_rows
 
         traces = (each.traces for each in self._functions.values())
         return variable_rows(chain.from_iterable(t.values() for t in traces), ids)
