@@ -67,7 +67,7 @@ ORDER = {
         *("session", "checkpoint", "export", "load"),
     ),
     "nbfn.sessions.messages": (
-        *("runs", "activity_monitor", "sent_rows", "records", "sent_variables"),
+        *("runs", "activity_monitor", "sent_rows", "records", "variable_table"),
         *("feed", "environment"),
     ),
     "nbfn.sessions.contents": (
