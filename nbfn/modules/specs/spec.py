@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self, dataclass_transform
 
 from nbfn.modules.errors import (
     FrozenSpecError,
-    SpecError,
     SpecFieldError,
     did_you_mean,
     show_names,
@@ -75,17 +74,6 @@ class Spec(Mapping[str, Any]):
         """
         return type(self)(**{**self, **changes})
 
-    @classmethod
-    def from_superset(cls, values: Mapping[str, Any]) -> Self:
-        """Returns a spec from a mapping that may contain other items, which are ignored.
-
-        Raises:
-          SpecError: this is no mapping, or a value does not match its annotation.
-        """
-        if not isinstance(values, Mapping):
-            raise SpecError(f"{cls.__qualname__}: expected a mapping of fields; found {values!r}")
-        return cls(**{name: values[name] for name in cls.__schema__.names if name in values})
-
     def as_dict(self) -> dict[str, Any]:
         """Returns the fields as a new dict, with nested specs as dicts; independent of the spec.
 
@@ -121,11 +109,6 @@ class Spec(Mapping[str, Any]):
         spec.__dict__.update(cls.__schema__.from_json(text))
         spec.__post_init__()
         return spec
-
-    @classmethod
-    def json_schema(cls) -> dict[str, Any]:
-        """Returns the JSON schema of the result of ``to_json``, for editors and forms."""
-        return cls.__schema__.json_schema()
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:

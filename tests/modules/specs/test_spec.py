@@ -141,10 +141,6 @@ def test_as_dict_is_deep() -> None:
     assert several.as_dict() == {"parts": [{"rate": 0.5}], "names": frozenset("a")}
 
 
-def test_from_superset() -> None:
-    assert Inner.from_superset({"rate": 1.0, "other": 2}) == Inner(rate=1.0)
-
-
 def test_json_round_trip_keeps_types_and_classes() -> None:
     spec = Outer(
         inner=Special(extra=1, rate=math.inf),
@@ -196,15 +192,6 @@ def test_what_json_cannot_hold_is_named() -> None:
 
     with raises(nn.SpecError):
         Holder().to_json()
-
-
-def test_json_schema() -> None:
-    schema = Inner.json_schema()
-    assert schema["properties"]["rate"]["type"] == "number"
-    assert schema["additionalProperties"] is False
-    outer = Outer.json_schema()["$defs"]
-    assert set(outer) == {"Inner", "Mode", "Outer"}
-    assert outer["Outer"]["required"] == ["inner"]
 
 
 def test_fields_may_be_called_as_pydantic_calls_its_own() -> None:
