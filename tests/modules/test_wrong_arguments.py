@@ -27,6 +27,7 @@ class NoInitializer(nn.Module):
         pytest.param(lambda: nn.compact(3), "method", id="compact"),  # type: ignore[type-var]
         pytest.param(lambda: nn.nowrap(3), "method", id="nowrap"),  # type: ignore[type-var]
         pytest.param(lambda: nn.share_scope(3, 4), "modules", id="share_scope"),
+        pytest.param(lambda: Rates.from_superset(3), "mapping", id="from_superset"),  # type: ignore[arg-type]
         pytest.param(lambda: Rates.from_json(None), "JSON", id="from_json"),  # type: ignore[arg-type]
         pytest.param(
             lambda: NoInitializer().init(nn.key(0), tf.ones([2])), "initializer", id="param"

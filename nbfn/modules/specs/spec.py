@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self, dataclass_transform
 
 from nbfn.modules.errors import (
     FrozenSpecError,
+    SpecError,
     SpecFieldError,
     did_you_mean,
     show_names,
@@ -73,6 +74,17 @@ class Spec(Mapping[str, Any]):
           SpecError: a value does not match its annotation.
         """
         return type(self)(**{**self, **changes})
+
+    @classmethod
+    def from_superset(cls, values: Mapping[str, Any]) -> Self:
+        """Returns a spec from a mapping that may contain other items, which are ignored.
+
+        Raises:
+          SpecError: this is no mapping, or a value does not match its annotation.
+        """
+        if not isinstance(values, Mapping):
+            raise SpecError(f"{cls.__qualname__}: expected a mapping of fields; found {values!r}")
+        return cls(**{name: values[name] for name in cls.__schema__.names if name in values})
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the fields as a new dict, with nested specs as dicts; independent of the spec.

@@ -141,6 +141,10 @@ def test_as_dict_is_deep() -> None:
     assert several.as_dict() == {"parts": [{"rate": 0.5}], "names": frozenset("a")}
 
 
+def test_from_superset() -> None:
+    assert Inner.from_superset({"rate": 1.0, "other": 2}) == Inner(rate=1.0)
+
+
 def test_json_round_trip_keeps_types_and_classes() -> None:
     spec = Outer(
         inner=Special(extra=1, rate=math.inf),
