@@ -15,7 +15,7 @@ Times are in seconds, sizes in bytes. Rows are in order of creation.
 from __future__ import annotations
 
 import json
-from typing import Literal
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -62,6 +62,12 @@ class ProtocolRecord(BaseModel):
     """Base class of the records: immutable, without unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    @classmethod
+    def of(cls, source: object, **given: Any) -> Self:
+        """Builds a record of what an object has under the names of the fields, and of `given`."""
+        own = {name: getattr(source, name) for name in cls.model_fields if name not in given}
+        return cls(**own, **given)
 
 
 class CodePlace(ProtocolRecord):

@@ -79,8 +79,8 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only what the test makes is listed: no functions, cells or looks of tests before it."""
     from nbfn.functions.recording import registry
     from nbfn.functions.segments import cell
-    from nbfn.sessions import environment
     from nbfn.sessions.contents.cells import cells
+    from nbfn.sessions.messages import environment
 
     monkeypatch.setattr(registry, "_live", weakref.WeakValueDictionary())
     monkeypatch.setattr(cell, "_live", weakref.WeakValueDictionary())

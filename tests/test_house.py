@@ -65,26 +65,12 @@ ORDER = {
         *("transforms", "module", "layers", "containers"),
     ),
     "nbfn.sessions": (
-        *(
-            "contents",
-            "cluster",
-            "snapshot",
-            "dependencies",
-            "session_placement",
-            "timeline",
-            "sent_rows",
-        ),
-        *(
-            "records",
-            "sent_variables",
-            "feed",
-            "environment",
-            "session",
-            "checkpoint",
-            "activity_monitor",
-            "export",
-            "load",
-        ),
+        *("contents", "cluster", "snapshot", "dependencies", "session_placement", "messages"),
+        *("session", "checkpoint", "export", "load"),
+    ),
+    "nbfn.sessions.messages": (
+        *("runs", "activity_monitor", "sent_rows", "records", "variable_table"),
+        *("feed", "environment"),
     ),
     "nbfn.sessions.contents": (
         "cell_code",

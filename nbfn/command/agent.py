@@ -21,7 +21,7 @@ import nbfn
 from nbfn import protocol
 from nbfn.notebook.extension import load
 from nbfn.package import __version__
-from nbfn.sessions.feed import Feed, feed
+from nbfn.sessions.messages.feed import Feed, feed
 from nbfn.site import Site
 from nbfn.underway.registered import on_registered
 
@@ -81,7 +81,7 @@ class Agent:
         late.atexit = False
 
     def _on_call(self, id: str, site: Site, parameters: str, recorder: Any) -> None:
-        from nbfn.sessions.records import state_of
+        from nbfn.sessions.messages.records import state_of
 
         found = recorder()
         if found is not None and found.calls:
@@ -97,7 +97,7 @@ class Agent:
     def take_changes(self) -> dict[str, Any]:
         """Returns the changes since the last call."""
         if "nbfn.sessions.session" in sys.modules:  # loaded when the notebook first uses TensorFlow
-            from nbfn.sessions.environment import update_environment
+            from nbfn.sessions.messages.environment import update_environment
             from nbfn.sessions.session import session
 
             update_environment(session().named(), now=True)

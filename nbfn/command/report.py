@@ -22,7 +22,7 @@ from nbfn.outlines.cell import outline_of
 from nbfn.outlines.outline import SIGNS, Table, Words, markup, place_text
 from nbfn.outlines.session import MEANINGS, SECTIONS, SessionState, session_outline
 from nbfn.package import __version__
-from nbfn.sessions.feed import LIMITS
+from nbfn.sessions.messages.feed import LIMITS
 from nbfn.text import count, data_size, duration
 
 MAX_ROWS = 1000

@@ -122,7 +122,6 @@ from .lifecycle.methods import nowrap as nowrap
 from .lifting.arguments import Partial as Partial
 from .lifting.axes import broadcast as broadcast
 from .module.bound import Carried as Carried
-from .module.bound import Snapshot as Snapshot
 from .module.module import Module as Module
 from .module.name_scope import compact_name_scope as compact_name_scope
 from .module.rows import Row as Row

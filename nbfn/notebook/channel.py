@@ -100,7 +100,7 @@ class _Client:
     """One attached page."""
 
     def __init__(self, opened: BaseComm, on_message: Callable[[], None], page: str | None) -> None:
-        from nbfn.sessions.feed import feed
+        from nbfn.sessions.messages.feed import feed
 
         self._on_message = on_message
         self._comm = opened

@@ -105,6 +105,6 @@ def _changes(subject: Any) -> int:
     counted = getattr(subject, "recorder", subject)
     if hasattr(counted, "changed"):
         return int(counted.changed)
-    from nbfn.sessions.feed import feed
+    from nbfn.sessions.messages.feed import feed
 
     return feed().seq

@@ -19,7 +19,7 @@ from nbfn.notebook.frames import line_in_cell
 from nbfn.notebook.not_finite import offer_numerics
 from nbfn.notebook.progress_display import ProgressDisplay
 from nbfn.notebook.ticker import Ticker
-from nbfn.sessions.timeline.runs import Ending, runs
+from nbfn.sessions.messages.runs import Ending, runs
 from nbfn.site import (
     Cell,
     current_cell,
@@ -31,7 +31,7 @@ from nbfn.site import (
 
 if TYPE_CHECKING:
     from nbfn.protocol import WorkRecord
-    from nbfn.sessions.activity_monitor import ActivityMonitor
+    from nbfn.sessions.messages.activity_monitor import ActivityMonitor
 
 _AFTER_A_MESSAGE = 0.1
 """Seconds until the kernel has sent its idle status for a page's message."""
@@ -89,7 +89,7 @@ class Hooks:
             from nbfn.functions.watching.watch import stop_discovering
             from nbfn.sessions.contents.cells import cells
             from nbfn.sessions.contents.transformed import stop_observing_transformations
-            from nbfn.sessions.feed import feed
+            from nbfn.sessions.messages.feed import feed
 
             feed().environment.read_shown = lambda: None
             stop_discovering()
@@ -126,7 +126,7 @@ class Hooks:
             from nbfn.functions.watching.watch import discover
             from nbfn.sessions.contents.cells import cells
             from nbfn.sessions.contents.transformed import observe_transformations
-            from nbfn.sessions.feed import feed
+            from nbfn.sessions.messages.feed import feed
             from nbfn.sessions.session import Session
 
         self._discovering = True  # not before: an interrupted import is tried again
@@ -167,7 +167,7 @@ class Hooks:
                 runs.add_sample(None)
                 return {}
             from nbfn.notebook.frames import cell_name
-            from nbfn.sessions.activity_monitor import ActivityMonitor
+            from nbfn.sessions.messages.activity_monitor import ActivityMonitor
 
             self._monitor = ActivityMonitor(self._thread, cell_name)
         work = self._monitor.sample()
@@ -259,7 +259,7 @@ class Hooks:
         """
         if not self._discovering:
             return
-        from nbfn.sessions.environment import update_environment
+        from nbfn.sessions.messages.environment import update_environment
         from nbfn.sessions.session import Session
 
         with reporting("could not look at the models and devices"):
@@ -274,8 +274,8 @@ class Hooks:
     def _update_shown(self) -> None:
         if self._entered or not self._discovering:
             return  # updated at the end of the running cell
-        from nbfn.sessions.environment import update_shown
-        from nbfn.sessions.feed import feed
+        from nbfn.sessions.messages.environment import update_shown
+        from nbfn.sessions.messages.feed import feed
         from nbfn.sessions.session import Session
 
         with reporting("could not read what a page shows"):

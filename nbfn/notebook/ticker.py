@@ -64,7 +64,7 @@ class Ticker:
             work = sample()
             self._show(work.values())
             # While another thread imports the module, it exists without `feed`.
-            feed = getattr(sys.modules.get("nbfn.sessions.feed"), "feed", None)
+            feed = getattr(sys.modules.get("nbfn.sessions.messages.feed"), "feed", None)
             if feed is not None:
                 feed().environment.work = work
                 feed().flush()

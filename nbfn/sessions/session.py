@@ -35,9 +35,9 @@ from nbfn.sessions.contents.objects import is_dataset, is_iterator, objects_belo
 from nbfn.sessions.contents.savable_state import SavableState, savable_state
 from nbfn.sessions.contents.statistics import Statistics, statistics_of
 from nbfn.sessions.dependencies import Dependencies, dependencies_of
-from nbfn.sessions.environment import object_rows, update_environment, update_names
-from nbfn.sessions.feed import Feed, feed
-from nbfn.sessions.records import functions_of
+from nbfn.sessions.messages.environment import object_rows, update_environment, update_names
+from nbfn.sessions.messages.feed import Feed, feed
+from nbfn.sessions.messages.records import functions_of
 from nbfn.sessions.session_placement import Memory, SessionPlacement, memory_of, session_placement
 from nbfn.sessions.snapshot import Snapshot, restore_snapshot, snapshot_of
 from nbfn.text import count, did_you_mean, join, shorten

@@ -28,8 +28,8 @@ from nbfn.package import __version__
 from nbfn.sessions.contents.model import Model, model_of
 from nbfn.sessions.contents.model_tree import model_outline
 from nbfn.sessions.export.export import Export
-from nbfn.sessions.feed import feed
 from nbfn.sessions.load import LoadedSession
+from nbfn.sessions.messages.feed import feed
 from nbfn.sessions.session import Session
 from nbfn.standalone import is_built
 from nbfn.views.export import export_outline

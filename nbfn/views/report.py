@@ -7,7 +7,7 @@ from pathlib import Path
 
 from nbfn.errors import NbfnError
 from nbfn.outlines.session import session_outline
-from nbfn.sessions.feed import feed
+from nbfn.sessions.messages.feed import feed
 from nbfn.sessions.session import Session, session
 from nbfn.standalone import document
 

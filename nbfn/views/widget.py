@@ -13,8 +13,8 @@ from nbfn import protocol
 from nbfn.functions.calls.record import Observed
 from nbfn.functions.segments.cell import TracedCell
 from nbfn.functions.watching.watched_object import WatchedObject
-from nbfn.sessions.feed import Feed, feed
-from nbfn.sessions.records import parts_of
+from nbfn.sessions.messages.feed import Feed, feed
+from nbfn.sessions.messages.records import parts_of
 from nbfn.standalone import STATIC, is_built
 
 BUNDLE = STATIC / "widget.js"

@@ -13,8 +13,8 @@ import pytest
 import tensorflow as tf
 
 import nbfn
-from nbfn.sessions.feed import Feed
-from nbfn.sessions.timeline.runs import MAX_RUNS, Timeline
+from nbfn.sessions.messages.feed import Feed
+from nbfn.sessions.messages.runs import MAX_RUNS, Timeline
 from nbfn.site import Cell
 
 
@@ -35,7 +35,7 @@ def functions(request: pytest.FixtureRequest) -> list[Any]:
 @pytest.mark.benchmark(group="a run of a cell with one call")
 def test_run(benchmark: Any, monkeypatch: Any, functions: list[Any], reported: bool) -> None:
     runs, one = Timeline(), tf.ones([1])
-    monkeypatch.setattr("nbfn.sessions.feed.runs", runs)
+    monkeypatch.setattr("nbfn.sessions.messages.feed.runs", runs)
     feed = Feed()
     feed.subscribe(lambda _: None)
 

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 
 import nbfn
 from nbfn import standalone
-from nbfn.sessions.feed import Feed
+from nbfn.sessions.messages.feed import Feed
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 

@@ -18,7 +18,7 @@ from nbfn.functions.traces.cause import Cause
 from nbfn.outlines.function import function_outline
 from nbfn.outlines.outline import Outline
 from nbfn.package import documentation
-from nbfn.sessions.feed import feed
+from nbfn.sessions.messages.feed import feed
 from nbfn.views.pages.explanation import explanation_outline
 from tests.docs.pages import ROOT
 

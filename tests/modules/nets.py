@@ -57,6 +57,16 @@ def called(
     return wrap(lambda *args: module.apply(variables, *args, rngs=rngs, mutable=mutable))(*args)
 
 
+def values_of(module: Any) -> dict[str, Any]:
+    """The values of a bound module's variables, with those of its random streams."""
+    return {name: tf.identity(each) for name, each in module.named_variables().items()}
+
+
+def put_back(module: Any, values: dict[str, Any]) -> None:
+    for name, value in values.items():
+        module.named_variables()[name].assign(value)
+
+
 def near(a: Any, b: Any, atol: float = 1e-5, rtol: float | None = None) -> None:
     tf.nest.assert_same_structure(a, b)
     for x, y in zip(tf.nest.flatten(a), tf.nest.flatten(b), strict=True):

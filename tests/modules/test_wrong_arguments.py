@@ -21,17 +21,12 @@ class NoInitializer(nn.Module):
         return x * self.param("scale", 3, [2])  # type: ignore[arg-type]
 
 
-def bound() -> Any:
-    return nn.Dense(2).bind(nn.Dense(2).init(nn.key(0), tf.ones([1, 2])))
-
-
 @pytest.mark.parametrize(
     ("call", "expected"),
     [
         pytest.param(lambda: nn.compact(3), "method", id="compact"),  # type: ignore[type-var]
         pytest.param(lambda: nn.nowrap(3), "method", id="nowrap"),  # type: ignore[type-var]
         pytest.param(lambda: nn.share_scope(3, 4), "modules", id="share_scope"),
-        pytest.param(lambda: bound().restore(None), "snapshot", id="restore"),
         pytest.param(lambda: Rates.from_superset(3), "mapping", id="from_superset"),  # type: ignore[arg-type]
         pytest.param(lambda: Rates.from_json(None), "JSON", id="from_json"),  # type: ignore[arg-type]
         pytest.param(

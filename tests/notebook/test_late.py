@@ -13,7 +13,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 import nbfn
-from nbfn.sessions.feed import feed
+from nbfn.sessions.messages.feed import feed
 from tests.harness.messages import warns
 from tests.harness.shells import bare_shell
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 
 from nbfn.outlines.session import session_outline
-from nbfn.sessions.feed import feed
+from nbfn.sessions.messages.feed import feed
 from nbfn.sessions.session import Session
 
 

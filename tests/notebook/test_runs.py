@@ -12,7 +12,7 @@ import pytest
 from IPython.utils.capture import capture_output
 
 import nbfn
-from nbfn.sessions.timeline.runs import TimelineRun, runs
+from nbfn.sessions.messages.runs import TimelineRun, runs
 from nbfn.views.bundle import bundle_of
 from tests.harness.messages import warns
 

@@ -13,7 +13,7 @@ import pytest
 import nbfn
 from nbfn import protocol
 from nbfn.notebook.ticker import INTERVAL, SAMPLES_PER_MARK, Ticker
-from nbfn.sessions.feed import feed
+from nbfn.sessions.messages.feed import feed
 from tests.harness.messages import warns
 
 
@@ -75,8 +75,8 @@ def test_a_failure_is_reported_once_and_the_next_look_goes_on(
 
 def test_it_waits_for_a_feed_that_another_thread_imports(monkeypatch: pytest.MonkeyPatch) -> None:
     flushed: list[int] = []
-    half = ModuleType("nbfn.sessions.feed")
-    monkeypatch.setitem(sys.modules, "nbfn.sessions.feed", half)
+    half = ModuleType("nbfn.sessions.messages.feed")
+    monkeypatch.setitem(sys.modules, "nbfn.sessions.messages.feed", half)
     ticker = Ticker()
     ticker.stop()
     half.feed = lambda: SimpleNamespace(

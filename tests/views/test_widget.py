@@ -13,7 +13,7 @@ import nbfn
 from nbfn import protocol
 from nbfn.functions.graphs.operations import graph_of
 from nbfn.outlines.outline import Outline
-from nbfn.sessions.feed import feed
+from nbfn.sessions.messages.feed import feed
 from nbfn.views import widget as widgets
 from nbfn.views.graphs.graph_record import graph_record
 from nbfn.views.widget import View, graph_widget, live_widget

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Self
 
 import tensorflow as tf
 
 from nbfn.modules.errors import (
-    AssignmentError,
     PathNotFoundError,
     RngError,
     UnboundModuleError,
@@ -22,28 +21,13 @@ from nbfn.modules.lifecycle.application import INIT_MUTABLE, check_instance
 from nbfn.modules.lifecycle.fields import init_fields, modules_in
 from nbfn.modules.lifecycle.interception import wanted_outputs
 from nbfn.modules.lifecycle.setup import inspect_hook, prepare
-from nbfn.modules.module.lazy import call_shapes, lazy_run, values
+from nbfn.modules.module.lazy import lazy_run, values
 from nbfn.modules.module.members import Members
-from nbfn.modules.module.rows import Row, as_text, rows_of
+from nbfn.modules.module.rows import Row, rows_of
 from nbfn.modules.variables.keys import check_rngs, key
 from nbfn.modules.variables.scope import Scope
-from nbfn.modules.variables.tree import as_tensors, grown, leaves, params_first
+from nbfn.modules.variables.tree import grown, leaves, params_first
 from nbfn.modules.variables.variable_store import VariableStore, fits
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """The values of a bound module at one time, which never change.
-
-    Attributes:
-      path: the module's path.
-      variables: the values by collection, as ``apply`` takes them.
-      rngs: for a root module, key and counts of each random stream.
-    """
-
-    path: tuple[str, ...]
-    variables: Mapping[str, Any]
-    rngs: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -245,51 +229,6 @@ class Bound(Members, library=True):
         carried: Carried | None = self._internal.carried
         return carried
 
-    def snapshot(self) -> Snapshot:
-        """Returns the current values of a bound module, for ``restore``.
-
-        Raises:
-          UnboundModuleError: the module is not bound.
-        """
-        store, scope = self._bound_store("snapshot"), self._scope("snapshot")
-        variables = {c: as_tensors(tree) for c, tree in scope.tree().items()}
-        rngs = {} if scope.path else as_tensors(store.rng_variables())
-        return Snapshot(scope.path, variables, rngs)
-
-    def restore(self, snapshot: Snapshot) -> None:
-        """Assigns the values of a snapshot; variables created since then are unchanged.
-
-        Args:
-          snapshot: of this module, or of another with variables of the same names and shapes.
-
-        Raises:
-          UnboundModuleError: the module is not bound.
-          AssignmentError: a variable is missing, or has another shape or dtype; nothing is assigned
-            then.
-          TypeError: this is no snapshot of a module.
-        """
-        if not isinstance(snapshot, Snapshot):
-            raise TypeError(f"expected what bound.snapshot() returned; found {snapshot!r}")
-        store, scope = self._bound_store("restore"), self._scope("restore")
-        tree = {**scope.tree(), "": store.rng_variables()}
-        target = dict(leaves(tree))
-        source = dict(leaves({**snapshot.variables, "": dict(snapshot.rngs)}))
-        for path, value in source.items():
-            variable = target.get(path)
-            if variable is None:
-                raise AssignmentError(
-                    f"The snapshot has {'/'.join(path)!r}, but {scope.label(self)} has no "
-                    "such variable. Restore into a module of the same structure."
-                )
-            if not fits(value, variable):
-                raise AssignmentError(
-                    f"The snapshot has {'/'.join(path)!r} as {value.dtype.name} of shape "
-                    f"{value.shape}, but the variable is {variable.dtype.name} of shape "
-                    f"{variable.shape}."
-                )
-        for path, value in source.items():
-            target[path].assign(value)
-
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Pickles and copies a bound module with its variables; the copy is bound."""
         store = getattr(self._internal.scope, "store", None)
@@ -297,25 +236,14 @@ class Bound(Members, library=True):
             return super().__reduce_ex__(protocol)
         return (_revived, (binding.unbound(self), self.state, dict(store.rngs), store.mutable))
 
-    def describe(self, *args: Any, **kwargs: Any) -> list[Row]:
+    def describe(self) -> list[Row]:
         """Returns the submodules and variables, with shapes, dtypes, sizes and sharing.
 
         For an unbound module, lists the submodules that its fields and ``setup`` name. Modules of
-        compact methods are known once the bound module has been called.
-
-        Args:
-          *args: for a bound module, inputs of a call whose input and output types are shown,
-            instead of those of the last call. Nothing is computed; a ``tf.TensorSpec`` describes a
-            tensor.
-          **kwargs: for the call.
+        compact methods are known once the bound module has been called, and so are the types of
+        inputs and outputs.
         """
-        if args or kwargs:
-            return rows_of(self, call_shapes(self, self._bound_store("describe"), args, kwargs))
         return rows_of(self, getattr(getattr(self._internal.scope, "store", None), "shapes", None))
-
-    def show(self, *args: Any, **kwargs: Any) -> str:
-        """Returns ``describe`` as indented plain text."""
-        return as_text(self.describe(*args, **kwargs))
 
     # -- paths ---------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Runs modules without computing: ``lazy_init``, ``module_paths``, ``tabulate``, ``describe``.
+"""Runs modules without computing: ``lazy_init``, ``module_paths``, ``tabulate``.
 
 The call is traced into a graph that never runs. Initializers run outside the graph, so variables
 get values, while everything that depends on inputs is only an operation in the graph.
@@ -18,7 +18,6 @@ from nbfn.modules.lifecycle.application import Application
 from nbfn.modules.lifecycle.setup import prepare
 from nbfn.modules.variables.filters import FilterLike
 from nbfn.modules.variables.tree import map_leaves
-from nbfn.modules.variables.variable_store import VariableStore
 
 
 def in_graph(call: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
@@ -89,19 +88,6 @@ def values(run: Application) -> dict[str, Any]:
         collection: map_leaves(value, tree, (collection,))
         for collection, tree in run.store.result().items()
     }
-
-
-def call_shapes(
-    module: Any, store: VariableStore, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-) -> Mapping[tuple[str, ...], tuple[str, str]]:
-    """Returns the inputs and outputs of each module in a call, as text, by path."""
-    before = store.called, store.shapes
-    store.called, store.shapes = {}, {}
-    try:
-        in_graph(module, args, kwargs)
-        return store.shapes
-    finally:
-        store.called, store.shapes = before
 
 
 def walk(module: Any) -> Iterator[Any]:

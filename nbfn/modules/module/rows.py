@@ -10,7 +10,6 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn.modules.variables.tree import leaves, params_first
-from nbfn.text import data_size, tensor_type
 
 Shapes = Mapping[tuple[str, ...], tuple[str, str]]
 
@@ -50,11 +49,6 @@ class Row:
     def name(self) -> str:
         """The path below the parent module; ``"/"`` for the described module."""
         return "/".join(self.path[max(self.depth - 1, 0) :]) or "/"
-
-    @property
-    def heading(self) -> str:
-        """The name, with the class of a module if known."""
-        return ": ".join(part for part in (self.name, self.label) if part)
 
 
 def rows_of(module: Any, shapes: Shapes | None = None) -> list[Row]:
@@ -145,25 +139,3 @@ def total_bytes(found: Iterable[Any]) -> int | None:
     if not all(tf.TensorShape(leaf.shape).is_fully_defined() for leaf in once):
         return None
     return sum(int(math.prod(leaf.shape)) * int(leaf.dtype.size) for leaf in once)
-
-
-def as_text(rows: Iterable[Row]) -> str:
-    """Formats the rows as indented plain text."""
-    return "\n".join(_line(row) for row in rows)
-
-
-def _line(row: Row) -> str:
-    parts = [f"{'  ' * row.depth}{row.heading}"]
-    if row.kind == "variable":
-        parts[0] = f"{'  ' * row.depth}{row.name}: {tensor_type(row.dtype, row.shape)}"
-        if row.label != "params":
-            parts.append(f"({row.label})")
-        elif not row.trainable:
-            parts.append("(frozen)")
-    elif row.gives:
-        parts.append(f"({row.takes} -> {row.gives})")
-    if row.same_as is not None:
-        parts.append(f"same as {'/'.join(row.same_as) or '/'}")
-    elif row.nbytes:
-        parts.append(data_size(row.nbytes))
-    return "  ".join(parts)

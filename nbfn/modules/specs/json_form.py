@@ -47,7 +47,7 @@ def with_json_forms(annotation: Any) -> Any:
     if isinstance(annotation, Hashable) and annotation in _LEAVES:
         return _LEAVES[annotation]
     if annotation in (Callable, typing.Callable) or origin is Callable:
-        return Annotated[annotation, pydantic.WrapValidator(_read_marks), _schema(_FUNCTION_SCHEMA)]
+        return Annotated[annotation, pydantic.WrapValidator(_read_marks)]
     if origin in (None, typing.Literal):
         return annotation
     if origin in (typing.Union, types.UnionType) and {str, float} <= set(arguments):
@@ -214,47 +214,15 @@ _MARKS: dict[str, Callable[[Any], Any]] = {
     "$spec": _spec,
 }
 _MARKING = (pydantic.WrapValidator(_read_marks), pydantic.WrapSerializer(_written))
-_FUNCTION_SCHEMA = {
-    "type": "object",
-    "properties": {"$function": {"type": "string"}},
-    "required": ["$function"],
-}
-_SIZES_SCHEMA = {
-    "anyOf": [
-        {"type": "array", "items": {"anyOf": [{"type": "integer"}, {"type": "null"}]}},
-        {"type": "null"},
-    ]
-}
-_SPEC_SCHEMA = {
-    "type": "object",
-    "properties": {
-        "shape": _SIZES_SCHEMA,
-        "dtype": {"type": "string"},
-        "name": {"anyOf": [{"type": "string"}, {"type": "null"}]},
-    },
-    "required": ["shape", "dtype"],
-}
-_TEXT_SCHEMA = {"type": "string"}
-_plain, _schema = pydantic.PlainSerializer, pydantic.WithJsonSchema
-
-_NUMPY = (
-    _from_plain(np.dtype),
-    _plain(lambda dtype: dtype.str),
-    _schema(_TEXT_SCHEMA),
-)
+_plain = pydantic.PlainSerializer
+_NUMPY = (_from_plain(np.dtype), _plain(lambda dtype: dtype.str))
 _LEAVES: dict[Any, Any] = {
     int: Annotated[int, pydantic.WrapValidator(_number)],
     float: Annotated[float, pydantic.WrapValidator(_special_float)],
     Any: Annotated[(Any, *_MARKING)],
-    tf.DType: Annotated[
-        tf.DType, _from_plain(tf.as_dtype), _plain(lambda d: d.name), _schema(_TEXT_SCHEMA)
-    ],
+    tf.DType: Annotated[tf.DType, _from_plain(tf.as_dtype), _plain(lambda d: d.name)],
     np.dtype: Annotated[(np.dtype, *_NUMPY)],
     np.dtype[Any]: Annotated[(pydantic.InstanceOf[np.dtype], *_NUMPY)],
-    tf.TensorShape: Annotated[
-        tf.TensorShape, _from_plain(tf.TensorShape), _plain(_sizes), _schema(_SIZES_SCHEMA)
-    ],
-    tf.TensorSpec: Annotated[
-        tf.TensorSpec, _from_plain(_spec_of), _plain(_spec_form), _schema(_SPEC_SCHEMA)
-    ],
+    tf.TensorShape: Annotated[tf.TensorShape, _from_plain(tf.TensorShape), _plain(_sizes)],
+    tf.TensorSpec: Annotated[tf.TensorSpec, _from_plain(_spec_of), _plain(_spec_form)],
 }

@@ -18,7 +18,6 @@ from types import FrameType
 from typing import Annotated, Any
 
 import pydantic
-from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticSerializationError, core_schema
 
 from nbfn.modules.errors import SpecError, SpecFieldError, did_you_mean, show_names
@@ -35,12 +34,6 @@ _CONFIG = pydantic.ConfigDict(
     protected_namespaces=(),
     defer_build=True,
 )
-
-
-class _Generator(GenerateJsonSchema):
-    """Omits defaults that JSON cannot represent, and parts of unions, without a warning."""
-
-    ignored_warning_kinds = frozenset({"skipped-choice", "non-serializable-default"})  # type: ignore[assignment]
 
 
 class Schema:
@@ -91,10 +84,7 @@ class Schema:
     def _unfinished(self) -> Any:
         fields: dict[str, Any] = {}
         for field in dataclasses.fields(self._owner):
-            options: dict[str, Any] = {
-                "alias": field.name,
-                "description": field.metadata.get("doc"),
-            }
+            options: dict[str, Any] = {"alias": field.name}
             if field.default is not dataclasses.MISSING:
                 options["default"] = field.default
             elif field.default_factory is not dataclasses.MISSING:
@@ -105,7 +95,6 @@ class Schema:
             self._owner.__name__,
             __config__=_CONFIG,
             __module__=self._owner.__module__,
-            __doc__=self._owner.__doc__ if "__doc__" in vars(self._owner) else None,
             **fields,
         )
 
@@ -144,15 +133,6 @@ class Schema:
             return self._dump(values, indent=indent)
         except PydanticSerializationError as error:
             raise self._not_json(values) or error from None
-
-    def json_schema(self) -> dict[str, Any]:
-        """Returns the JSON schema of the object."""
-        try:
-            return dict(self.model.model_json_schema(schema_generator=_Generator))
-        except pydantic.errors.PydanticInvalidForJsonSchema as error:
-            raise SpecError(
-                f"{self._owner.__qualname__} has a field that JSON cannot hold: {error}"
-            ) from error
 
     def _dump(self, values: Mapping[str, Any], **options: Any) -> str:
         filled = self.model.model_construct(**values)

@@ -123,11 +123,6 @@ class Spec(Mapping[str, Any]):
         return spec
 
     @classmethod
-    def json_schema(cls) -> dict[str, Any]:
-        """Returns the JSON schema of the result of ``to_json``, for editors and forms."""
-        return cls.__schema__.json_schema()
-
-    @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
         return core_schema_of(cls, handler)
 

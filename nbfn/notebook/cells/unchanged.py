@@ -17,11 +17,6 @@ def note_options(traced: TracedFunction, options: Any) -> None:
     _made_with[traced] = options
 
 
-def is_of_a_cell(function: Any) -> bool:
-    """Returns whether a function was made by ``%%tf_function``."""
-    return isinstance(function, TracedFunction) and function in _made_with
-
-
 def is_unchanged(traced: TracedFunction, defined: Any, options: Any) -> bool:
     """Returns whether a traced function, with its traces, can replace a newly defined function.
 

@@ -26,9 +26,7 @@ class LocatedError:
         message: Its message, without quoted lines of code.
         line: The innermost line of user code.
         namespace: The notebook's names.
-        text: Its whole message.
         named: Lines of user code that the message mentions apart from quoted frames.
-        is_without_source: Whether code without source ran, made by ``exec``.
     """
 
     def __init__(
@@ -37,15 +35,13 @@ class LocatedError:
         self.error = error
         self.namespace = namespace
         _, self.message, quoted = parse_message(error)
-        self.text = str(error)
-        self.named: list[CodeLine] = [] if quoted else lines_in(self.text)[::-1]
+        self.named: list[CodeLine] = [] if quoted else lines_in(str(error))[::-1]
         entries = list(walk(traceback))
         own = [e for e in entries if is_users(e.tb_frame.f_code.co_filename)]
         # Frames of user-installed packages are shown, but advice is for code that the user can
         # edit.
         own = [e for e in own if not is_installed(e.tb_frame.f_code.co_filename)] or own
         quoted = [line for line in quoted if not is_installed(line.file)] or quoted
-        self.is_without_source = any(e.tb_frame.f_code.co_filename == "<string>" for e in entries)
         self.line: CodeLine | None = quoted[-1] if quoted else None
         if self.line is None and own:
             code = own[-1].tb_frame.f_code

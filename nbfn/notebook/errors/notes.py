@@ -11,9 +11,8 @@ import numpy as np
 import tensorflow as tf
 
 from nbfn.code import package_of
+from nbfn.errors import NbfnError
 from nbfn.functions.recording.recorder import TRACED_AGAIN
-from nbfn.functions.recording.refusal import StaleTraceError, TraceLimitError
-from nbfn.notebook.cells.unchanged import is_of_a_cell
 from nbfn.notebook.errors.decisions import (
     gives_seed,
     is_in_try,
@@ -25,7 +24,6 @@ from nbfn.notebook.errors.decisions import (
     sizes_read,
 )
 from nbfn.notebook.errors.located_error import LocatedError
-from nbfn.notebook.errors.option_names import names_option
 from nbfn.text import sizes
 
 _FLOATS = {"float16", "bfloat16", "float32", "float64"}
@@ -39,14 +37,11 @@ def add_notes(
     error: BaseException, traceback: TracebackType | None, namespace: Mapping[str, Any]
 ) -> None:
     """Adds advice to an error as a note, once."""
+    if isinstance(error, NbfnError):  # it says itself what to do
+        return
     if any(TRACED_AGAIN not in note for note in getattr(error, "__notes__", ())):
         return
     failure = LocatedError(error, traceback, namespace)
-    if isinstance(error, StaleTraceError | TraceLimitError):
-        note = _option(failure)
-        if note:
-            error.add_note(note)
-        return
     for pattern, advise in _ADVICE:
         if re.search(pattern, failure.message):
             note = failure.place + advise if isinstance(advise, str) else advise(failure)
@@ -109,12 +104,6 @@ def _condition(failure: LocatedError) -> str:
             "they are, so Python needs the value of a tensor. Write each on a line of its own, or "
             "use `def`"
         )
-    if failure.is_without_source:
-        return (
-            "AutoGraph finds no source for a function that was made by exec, and leaves it as it "
-            "is, so Python needs the value of a tensor. Define it in a cell or a file, or use "
-            "tf.cond, tf.while_loop or tf.where"
-        )
     unsupported = failure.unsupported()
     if unsupported is not None:
         return (
@@ -166,7 +155,7 @@ def _raise_advice(failure: LocatedError) -> str | None:
 def _session(failure: LocatedError) -> str | None:
     """Advises on a Session of TensorFlow 1 in a traced function."""
     names = set(failure.functions())
-    is_traced = "placeholder_arguments" in failure.text or "_maybe_define_function" in names
+    is_traced = "placeholder_arguments" in str(failure.error) or "_maybe_define_function" in names
     if not is_traced or "BaseSession" not in failure.owners():
         return None
     return failure.place + _SESSION
@@ -338,15 +327,6 @@ def _large(failure: LocatedError) -> str | None:
         f"{failure.place}`{name}` would be a constant of the graph, which holds 2 GB at most. Keep "
         f"it in a tf.Variable{example}; or pass it as an argument"
     )
-
-
-def _option(failure: LocatedError) -> str | None:
-    """Translates a keyword in the message to the option of the magic that made the function."""
-    option = names_option(failure.message)
-    for name in re.findall(r"`(\w+)`", failure.message):
-        if option is not None and is_of_a_cell(failure.namespace.get(name)):
-            return f"`{name}` was made by %%tf_function, on whose line this is `{option}`"
-    return None
 
 
 def _xla_advice(failure: LocatedError) -> str:

@@ -31,7 +31,7 @@ class Auto:
     def switch(self, is_on: bool) -> None:
         """Switches on or off, and updates the views."""
         if is_on != self._is_on:
-            from nbfn.sessions.feed import feed
+            from nbfn.sessions.messages.feed import feed
 
             self._is_on = feed().environment.auto = is_on
 

@@ -181,7 +181,6 @@ class CellMagics(RequiresTensorFlowMagics):
         __tracebackhide__ = True
         from nbfn.functions import unregister
         from nbfn.notebook.cells.whole import WholeCell, whole
-        from nbfn.notebook.errors.option_names import named_as_options
 
         name = arguments.name
         slot = self._slot(cell, name)
@@ -192,8 +191,7 @@ class CellMagics(RequiresTensorFlowMagics):
             print(graph.check(namespace))  # noqa: T201
         if not arguments.define:
             try:
-                with named_as_options(graph.function.label):
-                    value = graph.run(namespace, options)
+                value = graph.run(namespace, options)
             except BaseException:
                 if graph is not previous:
                     unregister(graph.function)

@@ -73,7 +73,7 @@ class LineMagics(RequiresTensorFlowMagics):
             %tf_traces train_step
         """
         from nbfn.outlines.function import traces_outline
-        from nbfn.sessions.feed import feed
+        from nbfn.sessions.messages.feed import feed
 
         for function in functions_of(self.shell, parsed_line(self.tf_traces, line).function):
             show(traces_outline(feed().rows_of(function, None), function.id))

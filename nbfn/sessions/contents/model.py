@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from nbfn.functions.traces.variable_names import children, is_leaf, named_leaves
 from nbfn.modules.lifecycle.fields import is_module
-from nbfn.modules.module.rows import Row, as_text, total_bytes, variable_row
+from nbfn.modules.module.rows import Row, total_bytes, variable_row
 from nbfn.sessions.contents import kinds
 from nbfn.sessions.contents.statistics import difference
 from nbfn.text import count, data_size, tensor_type
@@ -116,8 +116,7 @@ class Model:
     def __repr__(self) -> str:
         shown, left = self.rows[:TEXT_ROWS], len(self.rows) - TEXT_ROWS
         lines = [
-            "  ".join(filter(None, (line, ", ".join(self.training(row)))))
-            for line, row in zip(as_text(shown).splitlines(), shown, strict=True)
+            "  ".join(filter(None, (_line(row), ", ".join(self.training(row))))) for row in shown
         ]
         if left > 0:
             lines.append(f"... and {left:,} more; module['path'] shows a part of the tree")
@@ -139,6 +138,24 @@ class Model:
                     total = found[row.path[:n]]
                     found[row.path[:n]] = None if size is None or total is None else total + size
         return found
+
+
+def _line(row: Row) -> str:
+    """Formats a row as indented plain text."""
+    what = row.label if row.kind == "module" else tensor_type(row.dtype, row.shape)
+    parts = ["  " * row.depth + ": ".join(filter(None, (row.name, what)))]
+    if row.kind == "variable":
+        if row.label != "params":
+            parts.append(f"({row.label})")
+        elif not row.trainable:
+            parts.append("(frozen)")
+    elif row.gives:
+        parts.append(f"({row.takes} -> {row.gives})")
+    if row.same_as is not None:
+        parts.append(f"same as {'/'.join(row.same_as) or '/'}")
+    elif row.nbytes:
+        parts.append(data_size(row.nbytes))
+    return "  ".join(parts)
 
 
 def model_of(value: Any, name: str = "") -> Model:

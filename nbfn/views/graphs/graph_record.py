@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 from nbfn import protocol
 from nbfn.functions.graphs.operations import Graph, Operation
 from nbfn.functions.graphs.time_attribution import GraphTimes
-from nbfn.sessions.records import code_place
+from nbfn.sessions.messages.records import code_place
 from nbfn.site import site_of
 
 MAX_OPERATIONS = 10_000

@@ -14,7 +14,7 @@ from nbfn.sessions.dependencies import (
     root_of,
     shown,
 )
-from nbfn.sessions.records import code_place
+from nbfn.sessions.messages.records import code_place
 from nbfn.site import Cell
 from nbfn.text import count, join
 

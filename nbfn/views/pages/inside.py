@@ -10,7 +10,7 @@ from nbfn.functions.inside.numerics import Numerics
 from nbfn.functions.inside.origin import OperationOrigin
 from nbfn.functions.inside.values import Values
 from nbfn.outlines.outline import Outline, Table, place
-from nbfn.sessions.records import code_place
+from nbfn.sessions.messages.records import code_place
 from nbfn.text import percent
 from nbfn.views.pages.times import milliseconds
 

@@ -19,8 +19,7 @@ from nbfn.outlines.function import (
 )
 from nbfn.outlines.outline import Outline, Table, Words, advice, place
 from nbfn.sessions.export.preflight import Preflight
-from nbfn.sessions.records import code_place, retrace_record, trace_record
-from nbfn.sessions.timeline.run_records import record_of
+from nbfn.sessions.messages.records import code_place, retrace_record, trace_record
 from nbfn.text import count, data_size, join
 from nbfn.views.pages.inside import numerics_outline, values_outline
 from nbfn.views.pages.placement import placement_outline
@@ -39,7 +38,7 @@ def captures_outline(captures: Captures, title: str | None = None) -> Outline:
         for each in captures
         if not each.is_alive
     ]
-    rows = [record_of(protocol.VariableRecord, each) for each in captures]
+    rows = [protocol.VariableRecord.of(each) for each in captures]
     table = captures_table(rows, open=True)
     if title is None:
         return Outline(summary, lines, (table,))

@@ -7,7 +7,7 @@ from nbfn.functions.graphs.operations import graph_of_concrete
 from nbfn.functions.graphs.time_attribution import GraphTimes, graph_times
 from nbfn.outlines.outline import Outline, Table, Words
 from nbfn.protocol import Phrase
-from nbfn.sessions.records import code_place
+from nbfn.sessions.messages.records import code_place
 from nbfn.site import site_of
 from nbfn.text import count, percent
 

@@ -163,7 +163,7 @@ def test_no_function_and_no_model_is_kept_alive(discovering) -> None:
 
 
 def test_the_session_lists_it(discovering) -> None:
-    from nbfn.sessions.feed import Feed
+    from nbfn.sessions.messages.feed import Feed
 
     @tf.function
     def listed_step(x):

@@ -119,7 +119,7 @@ def load() -> None:
 
     import nbfn.functions
     import nbfn.notebook.extension
-    import nbfn.sessions.feed
+    import nbfn.sessions.messages.feed
     import nbfn.views
     from tests.hours.playing import probe
 

@@ -27,7 +27,7 @@ def prepare(*, with_nbfn: bool) -> None:
     if with_nbfn:
         from nbfn.functions.recording import eviction
         from nbfn.functions.segments.speed import SegmentTimes
-        from nbfn.sessions import environment
+        from nbfn.sessions.messages import environment
 
         # Whatever may be a graph is traced after its first run, however short it is.
         SegmentTimes.misses_too_often = lambda self: self.misses >= 3  # type: ignore[method-assign]
@@ -208,7 +208,7 @@ def state() -> str:
     import nbfn
     from nbfn.functions import live_functions
     from nbfn.functions.traces.capture import capture_id
-    from nbfn.sessions.feed import feed
+    from nbfn.sessions.messages.feed import feed
     from nbfn.views import bundle_of
 
     sent = feed().snapshot().state.variables  # before the questions below have more sent

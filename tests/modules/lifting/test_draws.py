@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 from nbfn import nn
+from tests.modules.nets import put_back, values_of
 
 X = tf.zeros([2])
 ONE_STREAM: dict[str, Any] = {"variable_axes": {}, "split_rngs": {"noise": False}}
@@ -117,12 +118,12 @@ def test_recomputing_draws_what_was_drawn() -> None:
 def test_a_traced_step_goes_on_from_a_state_before_its_first_draw(tmp_path: Path) -> None:
     model = Noise().bind({}, rngs={"noise": nn.key(0)})
     checkpoint = tf.train.Checkpoint(model=model)
-    path, start = checkpoint.save(str(tmp_path / "start")), model.snapshot()
+    path, start = checkpoint.save(str(tmp_path / "start")), values_of(model)
     step = tf.function(model.__call__)
     first = [float(step(X)[0]) for _ in range(3)]
     checkpoint.restore(path)
     assert [float(step(X)[0]) for _ in range(3)] == first
-    model.restore(start)
+    put_back(model, start)
     assert [float(step(X)[0]) for _ in range(3)] == first
 
 
@@ -150,9 +151,9 @@ def test_a_state_with_fewer_counts_than_a_trace_draws_from(tmp_path: Path) -> No
 
     model = Many().bind({}, rngs={"noise": nn.key(0)})
     checkpoint = tf.train.Checkpoint(model=model)
-    path, start = checkpoint.save(str(tmp_path / "start")), model.snapshot()
+    path, start = checkpoint.save(str(tmp_path / "start")), values_of(model)
     step = tf.function(model.__call__, autograph=False)
     first = [step(X), step(X)]
-    for restore in (lambda: model.restore(start), lambda: checkpoint.restore(path)):
+    for restore in (lambda: put_back(model, start), lambda: checkpoint.restore(path)):
         restore()
         tf.debugging.assert_equal([step(X), step(X)], first)

@@ -1,4 +1,4 @@
-"""Bound modules in a notebook: views, rebinding, snapshots, the tree, cells that run again."""
+"""Bound modules in a notebook: views, rebinding, the tree, cells that run again."""
 
 from __future__ import annotations
 
@@ -256,57 +256,6 @@ def test_autoreload_replaces_the_code_of_a_bound_module(
         sys.modules.pop("reloaded_net")
 
 
-# -- snapshots -----------------------------------------------------------------------------------
-
-
-def test_restore_brings_values_and_draws_back(net: Any) -> None:
-    net(X)
-    before = net.snapshot()
-    assert isinstance(before, nn.Snapshot)
-    first = net(X)
-    variables = {name: id(v) for name, v in net.named_variables().items()}
-    net["out/bias"].assign(tf.ones([2]))
-    net(X)
-    net.restore(before)
-    tf.debugging.assert_equal(net(X), first)
-    assert {name: id(v) for name, v in net.named_variables().items()} == variables
-
-
-def test_a_snapshot_is_what_apply_takes(net: Any) -> None:
-    taken = net.view(training=False)
-    expected = taken(X)
-    snapshot = net.snapshot()
-    net["out/kernel"].assign(tf.zeros([4, 2]))
-    tf.debugging.assert_near(Net(training=False).apply(snapshot.variables, X), expected)
-
-
-def test_restore_before_a_first_draw(net: Any) -> None:
-    before = net.snapshot()
-    first = net(X)
-    net.restore(before)
-    tf.debugging.assert_equal(net(X), first)
-
-
-def test_a_snapshot_of_a_submodule_leaves_the_rest_alone(net: Any) -> None:
-    net(X)
-    out = net["out"].snapshot()
-    net["out/bias"].assign(tf.ones([2]))
-    net["Dense_0/bias"].assign(tf.ones([4]))
-    net["out"].restore(out)
-    assert float(tf.reduce_sum(net["out/bias"])) == 0.0
-    assert float(tf.reduce_sum(net["Dense_0/bias"])) == 4.0
-
-
-def test_a_snapshot_that_does_not_fit_changes_nothing(net: Any) -> None:
-    wider = Net(width=5).bind(Net(width=5).init(nn.key(1), X))
-    before = net.snapshot()
-    with raises(nn.AssignmentError):
-        net.restore(wider.snapshot())
-    tf.nest.map_structure(tf.debugging.assert_equal, net.snapshot().variables, before.variables)
-    with raises(nn.AssignmentError):
-        nn.Dense(2).bind(nn.Dense(2).init(nn.key(0), X)).restore(before)
-
-
 # -- the tree ------------------------------------------------------------------------------------
 
 
@@ -346,18 +295,6 @@ def test_rows_show_sharing() -> None:
     rows = {row.path: row for row in two.describe()}
     assert rows["b", "kernel"].same_as == ("a", "kernel")
     assert rows[()].nbytes == 4 * (9 + 3 + 3)
-    assert "kernel: float32[3, 3]  same as a/kernel" in two.show()
-
-
-def test_the_text_of_a_tree(net: Any) -> None:
-    net(X)
-    assert net.show().splitlines()[:4] == [
-        "/: Net  (float32[2, 3] -> float32[2, 2])  168 B",
-        "  Dense_0: Dense  (float32[2, 3] -> float32[2, 4])  64 B",
-        "    bias: float32[4]  16 B",
-        "    kernel: float32[3, 4]  48 B",
-    ]
-    assert "moving_mean: float32[4]  (batch_stats)  16 B" in net.show()
 
 
 def test_rows_of_an_unbound_module() -> None:
@@ -372,15 +309,3 @@ def test_rows_of_an_unbound_module() -> None:
         (("head",), "Dense"),
         (("body",), "Dense"),
     ]
-
-
-def test_a_tree_with_the_shapes_of_a_call(net: Any) -> None:
-    draws, mean = net.snapshot().rngs, tf.identity(net["BatchNorm_0/moving_mean"])
-    rows = {row.path: row for row in net.describe(tf.TensorSpec([None, 3]))}
-    assert (rows[()].takes, rows[()].gives) == ("float32[None, 3]", "float32[None, 2]")
-    assert rows["Dense_0",].gives == "float32[None, 4]"
-    assert "out: Dense  (float32[2, 4] -> float32[2, 2])  40 B" in net.show(X)
-    # Nothing was computed: no statistics, no draws.
-    tf.debugging.assert_equal(net["BatchNorm_0/moving_mean"], mean)
-    tf.debugging.assert_equal(net.snapshot().rngs["dropout"]["key"], draws["dropout"]["key"])
-    assert int(tf.reduce_sum(net.snapshot().rngs["dropout"]["counts"])) == 0

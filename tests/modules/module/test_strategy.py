@@ -51,7 +51,7 @@ losses = [float(loss) for loss, _ in results]
 assert losses[0] > losses[1] > losses[2], losses
 masks = [mask.numpy().tobytes() for _, drawn in results for mask in drawn]
 assert len(set(masks)) == 6, "each replica and each step draws its own mask"
-counts = model.snapshot().rngs["dropout"]["counts"]
+counts = model.named_variables()["rngs/dropout/counts"]
 assert counts.numpy()[:2].tolist() == [3, 0], counts
 
 def mean(half):

@@ -198,15 +198,6 @@ def test_what_json_cannot_hold_is_named() -> None:
         Holder().to_json()
 
 
-def test_json_schema() -> None:
-    schema = Inner.json_schema()
-    assert schema["properties"]["rate"]["type"] == "number"
-    assert schema["additionalProperties"] is False
-    outer = Outer.json_schema()["$defs"]
-    assert set(outer) == {"Inner", "Mode", "Outer"}
-    assert outer["Outer"]["required"] == ["inner"]
-
-
 def test_fields_may_be_called_as_pydantic_calls_its_own() -> None:
     class Odd(nn.Spec):
         copy: int = 1

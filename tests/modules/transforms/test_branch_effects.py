@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 from nbfn import nn
+from tests.modules.nets import put_back, values_of
 
 X = tf.ones([2, 3])
 EVERY = ["init", "init traced", "apply", "apply traced", "bound", "bound traced"]
@@ -50,10 +51,10 @@ def runner(module: Any, how: str, variables: Any) -> Any:
     if how.startswith("apply"):
         return wrap(lambda *args: module.apply(variables, *args, rngs=RNGS, mutable=True))
     bound = module.bind(variables, rngs=RNGS, mutable=True)
-    start, call = bound.snapshot(), wrap(lambda *args: bound(*args))
+    start, call = values_of(bound), wrap(lambda *args: bound(*args))
 
     def run(*args: Any) -> tuple[Any, Any]:
-        bound.restore(start)
+        put_back(bound, start)
         with bound.capture() as sown:
             output = call(*args)
         return output, {**bound.state, **sown}

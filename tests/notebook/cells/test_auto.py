@@ -7,8 +7,8 @@ import pytest
 from nbfn.functions.segments.cell import live_cells
 from nbfn.outlines.cell import cell_outline
 from nbfn.outlines.session import session_outline
-from nbfn.sessions.feed import feed
-from nbfn.sessions.records import cell_record
+from nbfn.sessions.messages.feed import feed
+from nbfn.sessions.messages.records import cell_record
 from nbfn.sessions.session import Session
 
 

@@ -138,11 +138,6 @@ def test_common_errors_say_what_to_do(fails, run, options: str, code: str, note:
             "line 1: AutoGraph cannot tell lambdas on one line apart",
         ),
         (
-            "exec('def g(x):\\n  if x > 0: return 1\\n  return 2')\n"
-            "nbfn.function(g)(tf.constant(1))",
-            "AutoGraph finds no source for a function that was made by exec",
-        ),
-        (
             "@nbfn.function\ndef f(n):\n  out = []\n  for i in tf.range(n):\n"
             "    out.append(i)\n  return tf.stack(out)\nf(tf.constant(3))",
             "line 5: `out` is a Python list, which this TensorFlow loop fills once, while it is "

@@ -20,7 +20,7 @@ from nbfn.outlines.function import MEASURES, traces_outline
 from nbfn.outlines.outline import MAX_CELL, MAX_OPEN, MAX_ROWS, Outline, Table
 from nbfn.protocol import Page, Phrase
 from nbfn.sessions.export.resources import ExportError
-from nbfn.sessions.feed import feed
+from nbfn.sessions.messages.feed import feed
 from nbfn.views import bundle_of
 from nbfn.views.pages import page_of
 

@@ -29,9 +29,8 @@ from nbfn.sessions.contents.model_tree import model_outline
 from nbfn.sessions.contents.objects import is_object, objects_below
 from nbfn.sessions.contents.obsolete import obsolete_captures
 from nbfn.sessions.contents.statistics import quick_statistics, statistics_outline
-from nbfn.sessions.feed import LIMITS, VALUES, Environment, Tree, everything, feed
-from nbfn.sessions.records import functions_of, name_of
-from nbfn.sessions.timeline.run_records import record_of
+from nbfn.sessions.messages.feed import LIMITS, VALUES, Environment, Tree, everything, feed
+from nbfn.sessions.messages.records import functions_of, name_of
 from nbfn.text import count
 
 PATIENCE = 50
@@ -150,7 +149,7 @@ def _variable_row(
     """Returns the row of a variable; reuses the known row if the name is the same."""
     if previous is not None and previous.name == name:
         return previous
-    return record_of(protocol.VariableRecord, capture_of(variable, name))
+    return protocol.VariableRecord.of(capture_of(variable, name))
 
 
 def names_of(
@@ -215,8 +214,7 @@ def _models(named: Names, previous: dict[str, Tree]) -> dict[str, Tree]:
         else:
             model = model_of(value, name)
             parameters = model.parameters.get(())
-            row = record_of(
-                protocol.ModelRecord,
+            row = protocol.ModelRecord.of(
                 model,
                 id=name,
                 note=model_note(model.label, parameters),

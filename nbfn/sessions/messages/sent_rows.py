@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ from nbfn import protocol
 
 if TYPE_CHECKING:
     from nbfn.functions import Capture
-    from nbfn.sessions.timeline.runs import TimelineRun
+    from nbfn.sessions.messages.runs import TimelineRun
 
 
 @dataclass
@@ -19,18 +19,18 @@ class SentRows:
 
     Attributes:
         used: Time, by the recorder's clock, up to which uses of traces were sent.
-        traces: The captures of each trace, by trace id.
+        traces: Ids of the traces.
         retrace_counts: Number of retraces made, and of those listed.
         retraces: Ids of the retraces.
-        captured: Ids of what the traces have captured.
+        captured: What the traces have captured, by id; replaced when it changes.
         row: The row of the function itself.
     """
 
     used: int = -1
-    traces: dict[str, tuple[Capture, ...]] = field(default_factory=dict)
+    traces: frozenset[str] = frozenset()
     retrace_counts: tuple[int, int] = (-1, -1)
     retraces: set[str] = field(default_factory=set)
-    captured: frozenset[str] = frozenset()
+    captured: Mapping[str, Capture] = field(default_factory=dict)
     row: protocol.FunctionRecord | None = None
 
 

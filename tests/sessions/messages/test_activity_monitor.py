@@ -12,8 +12,8 @@ import tensorflow as tf
 import nbfn
 from nbfn.functions.progress import graph_loops
 from nbfn.functions.watching.activity import Activity
-from nbfn.sessions import activity_monitor as activity_module
-from nbfn.sessions.activity_monitor import ActivityMonitor
+from nbfn.sessions.messages import activity_monitor as activity_module
+from nbfn.sessions.messages.activity_monitor import ActivityMonitor
 from nbfn.underway.work import Work, working
 
 

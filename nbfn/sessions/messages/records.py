@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -16,8 +16,7 @@ from nbfn.functions.segments.cell_report import GRAPH
 from nbfn.functions.segments.segment import Segment
 from nbfn.functions.watching.watched_object import WatchedObject
 from nbfn.outlines.lists import cell_row, function_row
-from nbfn.sessions.sent_rows import SentRows
-from nbfn.sessions.timeline.run_records import record_of
+from nbfn.sessions.messages.sent_rows import SentRows
 from nbfn.site import Cell, Site
 from nbfn.text import duration, percent
 
@@ -40,9 +39,13 @@ def state_of(
 
     `most` limits the traces per function to the newest; by default all are included.
     """
-    rows = protocol.Rows()
+    rows, captured = protocol.Rows(), dict[str, Capture]()
     for function in functions:
-        add_rows(rows, function, SentRows(), most, names)
+        captured |= add_rows(rows, function, SentRows(), most, names).captured
+    shown = {id for trace in rows.traces.values() for id in trace.captures}
+    rows.variables.update(
+        (id, protocol.VariableRecord.of(each)) for id, each in captured.items() if id in shown
+    )
     return rows
 
 
@@ -128,7 +131,7 @@ def add_rows(
     most: int | None = None,
     names: Names = NO_NAMES,
 ) -> SentRows:
-    """Adds the rows of one function to a state.
+    """Adds the rows of one function, its traces and retraces to a state.
 
     Rows in `sent` are omitted unless they changed, and so are all but the newest `most` traces.
 
@@ -144,22 +147,21 @@ def add_rows(
         # a function that nbfn did not make, `last_used` is not recorded and stays 0.
         used = sent.used
         changed = [each for each in traces if (last := each.last_used) > used or not last]
-        added = {each.id: each.captures for each in changed if each.id not in sent.traces}
+        added = [each for each in changed if each.id not in sent.traces]
         now = SentRows(
             recorder.changed,
-            sent.traces | added if added else sent.traces,
+            sent.traces.union(each.id for each in added) if added else sent.traces,
             (recorder.retraces_made, recorder.retrace_count),
             sent.retraces,
-            sent.captured.union(_ids(added)) if added else sent.captured,
+            _captured(added, sent.captured),
         )
         settled = len(now.traces) != len(traces)
         if settled:
-            now.traces = {each.id: each.captures for each in traces}
-            now.captured = frozenset(_ids(now.traces))
+            now.traces = frozenset(each.id for each in traces)
+            now.captured = _captured(traces, {})
         row = sent.row if now.traces is sent.traces else None
         is_counted = getattr(function, "counts_hits", True)
-        record = record_of(
-            protocol.FunctionRecord,
+        record = protocol.FunctionRecord.of(
             recorder,
             id=function.id,
             name=name,
@@ -184,9 +186,6 @@ def add_rows(
             changed = served + changed[-most:]
         for trace in changed:
             rows.traces[trace.id] = trace_record(trace, function.id)
-            for capture in trace.captures:
-                if capture.id not in rows.variables:
-                    rows.variables[capture.id] = record_of(protocol.VariableRecord, capture)
     if settled or not is_noted or now.retrace_counts != sent.retrace_counts:
         ids = {_retrace_id(function.id, each): each for each in retraces}
         now.retraces = set(ids)
@@ -213,20 +212,10 @@ def _nbytes(traces: Iterable[Trace]) -> int:
     return sum(each.nbytes for each in traces)
 
 
-def _ids(traces: Mapping[str, Iterable[Capture]]) -> Iterator[str]:
-    return (capture.id for captures in traces.values() for capture in captures)
-
-
-def variable_rows(
-    captures: Iterable[Iterable[Capture]], wanted: Collection[str]
-) -> dict[str, protocol.VariableRecord]:
-    """Returns the rows of the wanted captures by id, from the captures of several traces."""
-    return {
-        each.id: record_of(protocol.VariableRecord, each)
-        for some in captures
-        for each in some
-        if each.id in wanted
-    }
+def _captured(traces: Iterable[Trace], known: Mapping[str, Capture]) -> Mapping[str, Capture]:
+    """Returns what is known and what some traces have captured; the same object if that is all."""
+    found = {each.id: each for trace in traces for each in trace.captures if each.id not in known}
+    return {**known, **found} if found else known
 
 
 def name_of(function: Observed) -> str:
@@ -272,12 +261,11 @@ def _relative(file: str) -> str | None:
 def trace_record(trace: Trace, function: str = "") -> protocol.TraceRecord:
     """Returns the row of a trace of the function with this id."""
     leaves = trace.key.shown.items()
-    return record_of(
-        protocol.TraceRecord,
+    return protocol.TraceRecord.of(
         trace,
         function=function,
         signature=[protocol.Leaf(path=path, type=str(leaf)) for path, leaf in leaves],
-        cause=record_of(protocol.CauseRecord, trace.cause),
+        cause=protocol.CauseRecord.of(trace.cause),
         cell=code_place(trace.site),
         captures=[capture.id for capture in trace.captures],
     )
@@ -293,15 +281,14 @@ def retrace_record(
     """Returns the row of a retrace; it is settled if its trace is not in `trace_ids`."""
     ids = {} if trace_ids is None else trace_ids
     remedy = retrace.remedy
-    return record_of(
-        protocol.RetraceRecord,
+    return protocol.RetraceRecord.of(
         retrace,
         id=_retrace_id(function, retrace),
         function=function,
         trace=ids.get(retrace.trace, ""),
         settled=trace_ids is not None and retrace.trace not in ids,
-        causes=[record_of(protocol.CauseRecord, cause) for cause in retrace.causes],
+        causes=[protocol.CauseRecord.of(cause) for cause in retrace.causes],
         nearest=[ids[number] for number in retrace.nearest if number in ids],
         cell=code_place(retrace.site),
-        remedy=None if remedy is None else record_of(protocol.RemedyRecord, remedy),
+        remedy=None if remedy is None else protocol.RemedyRecord.of(remedy),
     )

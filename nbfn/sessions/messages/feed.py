@@ -26,10 +26,9 @@ from nbfn.outlines.cell import outline_of
 from nbfn.outlines.function import watched_outline
 from nbfn.outlines.session import SECTIONS, VARIABLES, SessionState
 from nbfn.package import __version__
-from nbfn.sessions.sent_rows import SentRows, totals_of
-from nbfn.sessions.sent_variables import SentVariables
-from nbfn.sessions.timeline.run_records import run_record
-from nbfn.sessions.timeline.runs import TimelineRun, merged, runs
+from nbfn.sessions.messages.runs import TimelineRun, merged, runs
+from nbfn.sessions.messages.sent_rows import SentRows, totals_of
+from nbfn.sessions.messages.variable_table import VariableTable
 
 if TYPE_CHECKING:
     from nbfn.functions.calls.record import Observed
@@ -96,6 +95,9 @@ class Environment:
     read_shown: Callable[[], None] = lambda: None
 
 
+_UNNAMED = Environment()
+"""That of a feed without the notebook's names."""
+
 _NEVER = -1
 """A change count that no function or cell has, so that its rows are built again."""
 
@@ -155,7 +157,7 @@ class Feed:
         self._changed_at_send: dict[str, int] = {}
         self._sent_rows: dict[str, SentRows] = {}
         self._functions_of_cells: dict[str, list[str]] = {}
-        self._variables = SentVariables(self._sent.variables, self._sent_rows)
+        self._variables = VariableTable()
         self._names: Mapping[str, str] = {}
         self._runs: dict[str, TimelineRun] = {}
         self._runs_changed = 0
@@ -255,7 +257,7 @@ class Feed:
             # Runs are merged instead of cut, so that the saved rows span the whole session.
             state.runs.clear()
             kept = merged(self._runs.values(), SAVED_RUNS, SAVED_RUNS // 2)
-            state.runs.update((run.id, run_record(run)) for run in kept)
+            state.runs.update((run.id, _run_record(run)) for run in kept)
             return self._snapshot(state, self._totals, self.pages(SAVED_ROWS))
 
     def pages(self, most: int | None = None) -> _Pages:
@@ -290,13 +292,14 @@ class Feed:
         They have their current names.
         """
         from nbfn.functions.segments.cell import TracedCell
-        from nbfn.sessions.records import cell_record, parts_of, state_of
+        from nbfn.sessions.messages.records import cell_record, parts_of, state_of
 
         names = self.environment.names
         rows = state_of(parts_of(shown), most, names)
         if isinstance(shown, TracedCell):
             rows.cells[shown.id] = cell_record(shown, names)
-        rows.variables.update(self._variables.with_current_names(rows.variables))
+        renamed = self._variables.renamed
+        rows.variables.update((id, renamed[id]) for id in rows.variables.keys() & renamed.keys())
         return rows
 
     def _page(self, target: str, observed: _ById) -> protocol.Page | None:
@@ -354,7 +357,7 @@ class Feed:
         return outline_of(rows, shown.id)
 
     def _changes(self, shown: Observed | TracedCell | WatchedObject) -> tuple[int, ...]:
-        from nbfn.sessions.records import parts_of
+        from nbfn.sessions.messages.records import parts_of
 
         return (getattr(shown, "changed", 0), *(each.recorder.changed for each in parts_of(shown)))
 
@@ -442,9 +445,6 @@ class Feed:
             models = {name: row for name, (row, _) in self.environment.models.items()}
             self._put_table("models", models, put, removed)
             self._put_table("objects", self.environment.objects, put, removed)
-            self._variables.put_named(
-                self.environment.named, self.environment.variables, put.variables
-            )
         work = {
             id: row
             for id, row in self.environment.work.items()
@@ -453,15 +453,14 @@ class Feed:
         self._put_table("work", work, put, removed)
         alive = {each.id for each in functions} | {each.id for each in cells}
         self._forget_all_but(alive, removed)
-        self._variables.drop(self.environment.obsolete, put.variables, removed.variables)
+        self._put_variables(put, removed)
         self._limit(put, removed)
-        variables, nbytes = self._variables.totals()
         totals = totals_of(
             (rows.row for rows in self._sent_rows.values() if rows.row is not None),
             [self._functions_of_cells.get(cell.id, ()) for cell in cells],
             self._runs.values(),
-            variables=variables,
-            variable_nbytes=nbytes,
+            variables=self._variables.total,
+            variable_nbytes=self._variables.nbytes,
             models=len(self.environment.models),
             devices=len(self.environment.devices),
         )
@@ -488,12 +487,23 @@ class Feed:
         )
 
     def _put_table(
-        self, name: str, rows: dict[str, Any], put: protocol.Rows, removed: protocol.Removed
+        self, name: str, rows: Mapping[str, Any], put: protocol.Rows, removed: protocol.Removed
     ) -> None:
         """Adds the changed rows of a table that is known as a whole, and removes all others."""
         sent = getattr(self._sent, name)
         getattr(put, name).update(_changed_rows(rows, sent))
         getattr(removed, name).extend(id for id in sent if id not in rows)
+
+    def _put_variables(self, put: protocol.Rows, removed: protocol.Removed) -> None:
+        environment = self.environment if self._has_names else _UNNAMED
+        if self._variables.update(
+            list(self._sent_rows.values()),
+            environment.named,
+            environment.variables,
+            self.environment.obsolete,
+            self._limits.get("variables"),
+        ):
+            self._put_table("variables", self._variables.rows, put, removed)
 
     def _update_names(self) -> None:
         """Makes the next flush build the rows again whose display name has changed."""
@@ -511,13 +521,13 @@ class Feed:
         self._runs_changed = runs.changed
         now = {run.id: run for run in runs.rows()}
         changed = (run for id, run in now.items() if self._runs.get(id) is not run)
-        put.runs.update((run.id, run_record(run)) for run in changed)
+        put.runs.update((run.id, _run_record(run)) for run in changed)
         removed.runs.extend(self._runs.keys() - now.keys())
         self._runs = now
 
     def _put_cell(self, cell: TracedCell, put: protocol.Rows) -> None:
         """Adds the row of a cell; none if it cannot be built now."""
-        from nbfn.sessions.records import cell_record
+        from nbfn.sessions.messages.records import cell_record
 
         try:
             row = cell_record(cell, self._names)
@@ -534,7 +544,7 @@ class Feed:
         self, function: Observed, put: protocol.Rows, removed: protocol.Removed
     ) -> None:
         """Adds the changed rows of a function; none if they cannot be built now."""
-        from nbfn.sessions.records import add_rows
+        from nbfn.sessions.messages.records import add_rows
 
         self._changed_at_send[function.id] = function.recorder.changed
         old = self._sent_rows.get(function.id, SentRows())
@@ -549,7 +559,6 @@ class Feed:
         for name, before, new in (
             ("traces", old.traces, rows.traces),
             ("retraces", old.retraces, rows.retraces),
-            ("variables", self._variables, self._variables.with_current_names(rows.variables)),
         ):
             sent = getattr(self._sent, name)
             changed = _changed_rows(new, sent)
@@ -571,13 +580,12 @@ class Feed:
                 self._replace(old, SentRows(), removed)
 
     def _replace(self, old: SentRows, now: SentRows, removed: protocol.Removed) -> None:
-        """Removes the rows that a function no longer has, and counts its captures."""
-        fewer_traces = old.traces.keys() - now.traces.keys()
+        """Removes the rows that a function no longer has."""
+        fewer_traces = old.traces - now.traces
         removed.traces.extend(id for id in fewer_traces if id in self._sent.traces)
         if now.retraces is not old.retraces:
             fewer = old.retraces - now.retraces
             removed.retraces.extend(id for id in fewer if id in self._sent.retraces)
-        self._variables.replace_captures(old, now)
 
     def _limit(self, put: protocol.Rows, removed: protocol.Removed) -> None:
         """Removes the oldest rows of tables that exceed their limit."""
@@ -601,6 +609,14 @@ def _tensorflow_version() -> str | None:
     return version
 
 
+def _run_record(run: TimelineRun) -> protocol.RunRecord:
+    """Returns the row of a run, with times in microseconds."""
+    cell = protocol.CodePlace(id=run.cell.id, execution_count=run.cell.execution_count)
+    row = protocol.RunRecord.of(run, cell=cell)
+    seconds = {name: round(value, 6) for name, value in row if isinstance(value, float)}
+    return row.model_copy(update=seconds)
+
+
 def _newest(state: protocol.Rows) -> protocol.Rows:
     """Returns a state with at most `SAVED_ROWS` rows per table."""
     tables = {
@@ -611,7 +627,7 @@ def _newest(state: protocol.Rows) -> protocol.Rows:
     return protocol.Rows(**tables)
 
 
-def _changed_rows(rows: dict[str, _Row], sent: dict[str, _Row]) -> dict[str, _Row]:
+def _changed_rows(rows: Mapping[str, _Row], sent: Mapping[str, _Row]) -> dict[str, _Row]:
     return {id: row for id, row in rows.items() if sent.get(id) != row}
 
 

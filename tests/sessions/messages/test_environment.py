@@ -15,10 +15,10 @@ import nbfn
 from nbfn import nn
 from nbfn.functions import live_functions
 from nbfn.outlines.outline import MAX_TREE
-from nbfn.sessions import environment
-from nbfn.sessions import feed as feed_module
-from nbfn.sessions.environment import update_environment
-from nbfn.sessions.feed import feed
+from nbfn.sessions.messages import environment
+from nbfn.sessions.messages import feed as feed_module
+from nbfn.sessions.messages.environment import update_environment
+from nbfn.sessions.messages.feed import feed
 from nbfn.sessions.session import Session
 
 

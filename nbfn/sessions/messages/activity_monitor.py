@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from nbfn import protocol
 from nbfn.code import is_library
-from nbfn.sessions.timeline.run_records import record_of
-from nbfn.sessions.timeline.runs import Seen
+from nbfn.sessions.messages.runs import Seen
 from nbfn.text import duration
 from nbfn.underway.work import Extent, Work, under_way
 
@@ -160,8 +159,7 @@ def _row_of(work: Work, now: float) -> protocol.WorkRecord:
     if work.kind == "loop":
         return _loop_row(work.id, work.name, work.unit, (work.done, work.total), seconds)
     parts = [duration(seconds), f"{work.unit} {work.done + 1:,} of {work.total:,}", work.step]
-    return record_of(
-        protocol.WorkRecord,
+    return protocol.WorkRecord.of(
         work,
         function=None,
         sentence=f"{_VERBS[work.kind]} {work.name}: {', '.join(parts)}",

@@ -13,10 +13,9 @@ import tensorflow as tf
 import nbfn
 from nbfn._tensorflow.running import devices
 from nbfn.command.collected import CollectedRecords
-from nbfn.sessions.feed import SAVED_RUNS, Feed
-from nbfn.sessions.timeline import runs as timeline
-from nbfn.sessions.timeline.run_records import run_record
-from nbfn.sessions.timeline.runs import MAX_RUNS, NEWEST, Timeline, TimelineRun, merged
+from nbfn.sessions.messages import runs as timeline
+from nbfn.sessions.messages.feed import SAVED_RUNS, Feed, _run_record
+from nbfn.sessions.messages.runs import MAX_RUNS, NEWEST, Timeline, TimelineRun, merged
 from nbfn.site import Cell
 
 
@@ -46,7 +45,7 @@ def made(number: int, begin: float, seconds: float = 1.0) -> TimelineRun:
 def runs(monkeypatch) -> Timeline:
     """The runs that feeds tell."""
     made = Timeline()
-    monkeypatch.setattr("nbfn.sessions.feed.runs", made)
+    monkeypatch.setattr("nbfn.sessions.messages.feed.runs", made)
     return made
 
 
@@ -186,7 +185,7 @@ def test_what_a_notebook_keeps_is_small_and_spans_everything(runs) -> None:
 
 
 def test_a_row_has_whole_microseconds() -> None:
-    row = run_record(made(1, 1e9 + 1 / 3, 1 / 3))
+    row = _run_record(made(1, 1e9 + 1 / 3, 1 / 3))
     assert row.seconds == 0.333333
     assert row.graph == 0.166667
     assert row.cell.execution_count == 1
@@ -211,7 +210,7 @@ def test_the_memory_of_devices_is_reported_where_tensorflow_counts(runs, monkeyp
         runs.end("done")
     first, second, third = runs.rows()
     assert [each.devices for each in (first, second)] == [{gpu: (100, 300)}, {gpu: (40, 500)}]
-    assert run_record(third).devices == {gpu: [70, 500]}
+    assert _run_record(third).devices == {gpu: [70, 500]}
     (both,) = merged([first, second], 1)
     assert both.devices == {gpu: (100, 500)}
 

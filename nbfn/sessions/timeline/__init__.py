@@ -1,1 +1,0 @@
-"""The runs of a notebook's cells, and where their time went."""
