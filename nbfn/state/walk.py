@@ -184,6 +184,9 @@ class Walk:
             functions = [] if items is not None else list(unwrapped(value))
             if functions:
                 self._visit_functions(name, route, functions)
+            is_users = bool(functions) and functions[0] is value
+            if not is_users and (functions or is_a(value, FunctionType)):
+                self._follow_given_to(name, route, value)
             if not any(self._graph_time.runs(each.__code__) for each in functions):
                 self._follow_owner(name, route, value)
             if not functions or is_decorator_object(value):
@@ -303,7 +306,8 @@ class Walk:
         if is_a(value, _tensorflow.Function):
             owner = _tensorflow.method_owner(value)
         if owner is not None:
-            named = name.rpartition(".")[0] or "self"
+            above, _, last = name.rpartition(".")
+            named = above if last == getattr(value, "__name__", None) else "self"
             self.enter(named, f"{route}.__self__", owner)
 
     def _follow_items(
@@ -572,7 +576,7 @@ class Walk:
         self.follow(at.name, at.route, value, reference_to(value) or fetch, first=is_named)
 
     def _follow_given_to(self, name: str, route: str, value: Any) -> None:
-        """Follows the user functions that a library's object was given, since it may call them."""
+        """Follows what a library's object or function was given, since it may call it."""
         for path, passed in given_to(value, self._searched):
             self.follow(name + path, route + path, passed, self._fetch_of(passed))
 

@@ -14,7 +14,14 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from enum import Enum, EnumType
-from types import BuiltinMethodType, FunctionType, MappingProxyType, ModuleType, SimpleNamespace
+from types import (
+    BuiltinMethodType,
+    FunctionType,
+    MappingProxyType,
+    MethodType,
+    ModuleType,
+    SimpleNamespace,
+)
 from typing import Any
 
 import numpy as np
@@ -22,6 +29,7 @@ import numpy as np
 from nbfn.code import closure, is_user_module, package_of
 from nbfn.state.values.fingerprints import ABSENT, is_immutable
 from nbfn.state.values.introspection import Fetch, own_attributes
+from nbfn.state.values.settings import setting_names
 from nbfn.state.values.unwrapping import PARTIALS, WRAPPERS, inside, unwrapped
 
 HOLDERS = (SimpleNamespace, argparse.Namespace, threading.local)
@@ -111,29 +119,47 @@ def _referent(kinds: tuple[type, ...], read: Callable[[Any], Any], fetch: Fetch)
 
 
 def given_to(value: Any, seen: set[int]) -> Iterator[tuple[str, Any]]:
-    """Yields user functions and objects in a library's object and its parts, with expressions.
+    """Yields user functions, user objects and modules that a library was given, with expressions.
+
+    A library's object has them in its parts, a library's function closes over them.
 
     Args:
-        value: The object.
+        value: The object or function.
         seen: The addresses of what was searched before, to which this search adds.
     """
-    package = package_of(type(value).__module__)
-    found, left = deque([("", value)]), _MAX_GIVEN
-    while package not in _NOT_GIVEN and found and left:
+    package = package_of((value if type(value) is FunctionType else type(value)).__module__)
+    found, left = deque(() if id(value) in seen else _parts(value, package)), _MAX_GIVEN
+    seen.update(map(id, (value, *unwrapped(value))))
+    while found and left:
         path, each = found.popleft()
         if is_immutable(each) or id(each) in seen:
             continue
-        seen.add(id(each))
         left -= 1
         kind = type(each)
-        if is_user_module(kind.__module__) or any(True for _ in unwrapped(each)):
+        called = type(each.__self__) if kind is MethodType else kind
+        is_called = is_user_module(called.__module__) or bool(setting_names(called))
+        if is_called or any(True for _ in unwrapped(each)):
             yield path, each
-        elif kind is dict:
+            continue
+        seen.add(id(each))
+        if kind is dict:
             found.extend((f"{path}[{key!r}]", e) for key, e in each.items() if type(key) is str)
         elif kind in (list, tuple):
             found.extend((f"{path}[{i}]", inner) for i, inner in enumerate(each))
-        elif package_of(kind.__module__) == package:
-            found.extend((f"{path}.{name}", inner) for name, inner in own_attributes(each).items())
+        else:
+            at = "" if type(each) is FunctionType else path  # of wrappers in wrappers, the last
+            found.extend((at + name, inner) for name, inner in _parts(each, package))
+
+
+def _parts(value: Any, package: str) -> Iterator[tuple[str, Any]]:
+    """Yields what a library's wrapper calls, and the attributes of an object of a package."""
+    own = own_attributes(value)
+    if "__wrapped__" in own:
+        yield WRAPPED, own["__wrapped__"]
+    if type(value) is FunctionType:
+        yield from ((" closure", inner) for inner in closure(value).values())
+    elif package not in _NOT_GIVEN and package_of(type(value).__module__) == package:
+        yield from ((f".{name}", inner) for name, inner in own.items())
 
 
 def names_in(value: Any) -> frozenset[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import importlib
 import sys
@@ -245,6 +246,13 @@ class Lambda(keras.layers.Layer):
         return self.function(x)
 
 
+def closing_over(inner):
+    def called(x):
+        return inner(x)
+
+    return called
+
+
 class Chain:
     def __init__(self, inner):
         self._parameters = {"inner": inner}
@@ -422,3 +430,86 @@ def test_a_user_s_function_that_a_library_s_decorator_closes_over_is_read(librar
     assert f(tf.constant(1.0)).numpy() == 2.0
     by = 3.0
     assert f(tf.constant(1.0)).numpy() == 3.0
+
+
+class Times:
+    """A user's object that is called, or whose method is."""
+
+    def __init__(self) -> None:
+        self.by = 2.0
+
+    def __call__(self, x: Any) -> Any:
+        return x * self.by
+
+    def product(self, x: Any) -> Any:
+        return x * self.by
+
+
+class TimesLayer(keras.layers.Layer):
+    """A user's layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.by = 2.0
+
+    def call(self, x: Any) -> Any:
+        return x * self.by
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        *(tf.recompute_grad, tf.grad_pass_through, keras.remat),
+        *(tf.autograph.experimental.do_not_convert, "closing_over"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["object", "method", "layer", "partial"])
+def test_objects_that_a_library_s_wrapper_calls_are_read(
+    library: Any, wrap: Any, kind: str
+) -> None:
+    times = TimesLayer() if kind == "layer" else Times()
+    called: Any = times.product if kind == "method" else times
+    if kind == "partial":
+        called = functools.partial(lambda times, x: times(x), times)
+    wrapped = library.closing_over(called) if wrap == "closing_over" else wrap(called)
+    outer = nbfn.function(lambda x: wrapped(x))
+    itself = nbfn.function(wrapped)
+    one = tf.constant([1.0])
+    for times.by in (2.0, 3.0, 5.0):
+        assert [float(f(one)[0]) for f in (outer, itself, outer, itself)] == [times.by] * 4
+    assert [len(f.traces) for f in (outer, itself)] == [3, 3]
+
+
+def test_a_method_with_a_gradient_of_its_own_is_read() -> None:
+    class Mine:
+        by = 2.0
+
+        def clipped(self, x: Any) -> Any:
+            return x * self.by, lambda upstream: upstream * self.by
+
+    mine = Mine()
+    clipped = tf.custom_gradient(mine.clipped)
+
+    @nbfn.function
+    def gradient(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = clipped(x)
+        return tape.gradient(y, x)
+
+    for mine.by in (2.0, 3.0):
+        assert float(gradient(tf.constant(1.0))) == mine.by
+
+
+def test_the_step_of_fit_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tf, "function", nbfn.function)
+    factor = 1.0
+
+    class Mine(keras.Model):  # type: ignore[misc]
+        def train_step(self, data: Any) -> Any:
+            return {"factor": tf.constant(factor), "mean": tf.reduce_mean(data)}
+
+    model = Mine()
+    model.compile()
+    for factor in (1.0, 4.0):
+        assert model.fit(X, verbose=0).history["factor"] == [factor]
