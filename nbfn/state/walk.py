@@ -78,11 +78,13 @@ from nbfn.state.values.reached_variables import variables_of
 from nbfn.state.values.referents import HOLDERS, WRAPPED, given_to, names_in, referents
 from nbfn.state.values.settings import (
     Settings,
+    SettingsCheck,
     config_checks,
     hooks,
     internal_names,
     part_name,
     setting_names,
+    settings_hold,
     shown_parts,
 )
 from nbfn.state.values.storage import (
@@ -135,6 +137,7 @@ class Walk:
         self.state = State(attributes=attributes)
         self.named: frozenset[Named] = frozenset()
         self._checks: list[AnyCheck] = []
+        self._settings: list[SettingsCheck] = []
         self._parts: dict[str, set[Part]] = defaultdict(set)
         for name in attributes:
             if not isinstance(name, str) and name[0] not in attributes:
@@ -197,7 +200,8 @@ class Walk:
 
     def finish(self) -> State:
         """Returns the state, with its checks."""
-        self.state.checks[:0] = in_columns(self._checks)
+        settings = [functools.partial(settings_hold, self._settings)] if self._settings else []
+        self.state.checks[:0] = [*in_columns(self._checks), *settings]
         return self.state
 
     def _fetch_of(self, value: Any) -> Fetch:
@@ -445,7 +449,7 @@ class Walk:
         for each, other in settings.others.items():
             found = functools.partial(member, reference, each)
             self._visit(self._source_of_setting(here, value, each), found, other)
-        self.state.checks.append(settings.check(value))
+        self._settings.append(settings.check(value))
 
     def _source_of_setting(self, at: Source, owner: Any, attribute: str) -> Source:
         public = attribute.lstrip("_")

@@ -40,6 +40,7 @@ def _hold(graph: Any) -> None:
             continue
         held[name] = entry["type"]
         entry["type"] = _weakly(weakref.ref(graph), name)
+        # By default CPython also calls a finalizer at exit, when nothing has to be freed.
         weakref.finalize(graph, _entries.pop, name, None).atexit = False
 
 

@@ -73,6 +73,7 @@ def _of_space(space: Any) -> Iterator[Executed]:
     for plane in space.planes:
         for line in plane.lines:
             for event in line.events:
+                # Of these, only operations have a display name; the name is ``name:type`` (2.21).
                 about = plane.event_metadata[event.metadata_id]
                 long_name = about.name if about.display_name else ""
                 device = plane.name if "/device:" in plane.name else ""
@@ -82,7 +83,6 @@ def _of_space(space: Any) -> Iterator[Executed]:
                     texts = [e.str_value or plane.stat_metadata[e.ref_value].name for e in found]
                     # Nested scopes are joined by "::"; the last is the operation's.
                     long_name = "".join(texts).rpartition("::")[2]
-                # The long name of an operation is ``name:type``.
                 name, _, kind = long_name.rpartition(":")
                 if name and kind.isidentifier():
                     start = line.timestamp_ns * 1000 + event.offset_ps

@@ -92,7 +92,7 @@ def listening(listener: Listener) -> Iterator[None]:
     try:
         yield
     finally:
-        with contextlib.suppress(KeyError):
+        with contextlib.suppress(KeyError):  # `clear_op_callbacks` removes it, too (2.21)
             _callbacks.remove_op_callback(made)
 
 

@@ -8,7 +8,6 @@ those of any object: if user code names them.
 
 from __future__ import annotations
 
-import functools
 import itertools
 import operator
 import sys
@@ -152,8 +151,8 @@ class Settings:
                 else:
                     self.others[name] = setting
 
-    def check(self, value: Any) -> Callable[[], bool]:
-        """Returns a check whether they are unchanged; it keeps nothing of the object alive.
+    def check(self, value: Any) -> SettingsCheck:
+        """Returns what `settings_hold` checks; it keeps nothing of the object alive.
 
         Parts are compared by address. A reused address cannot go unnoticed: each part has a check
         of its own, which fails once the part is dead.
@@ -164,31 +163,34 @@ class Settings:
         get = operator.itemgetter(*names) if names else tuple
         values = tuple(self.plain[name] for name in names)
         ids = [(name, list(map(id, parts))) for name, parts in self.parts.items()]
-        return functools.partial(_hold, weakref.ref(value), len(vars(value)), get, values, ids)
+        return weakref.ref(value), len(vars(value)), get, values, ids
 
 
-def _hold(
-    reference: weakref.ReferenceType[Any],
-    number: int,
-    get: Callable[[Any], Any],
-    values: tuple[Any, ...],
-    parts: list[tuple[str, list[int]]],
-) -> bool:
-    value = reference()
-    if value is None:
-        return False
-    own = value.__dict__
-    if len(own) != number:  # the first step of an optimizer adds its momentums
-        return False
-    try:
-        if values and get(own) != values:
+SettingsCheck = tuple[
+    weakref.ReferenceType[Any], int, Callable[[Any], Any], tuple[Any, ...], list[Any]
+]
+"""An object, the number of its attributes, a getter of the plain settings, their values, and the
+addresses of its parts by attribute."""
+
+
+def settings_hold(checks: Iterable[SettingsCheck]) -> bool:
+    """Returns whether the settings of all objects are unchanged."""
+    for reference, number, get, values, parts in checks:
+        value = reference()
+        if value is None:
             return False
-        for name, ids in parts:
-            setting = own[name]
-            if (list(map(id, setting)) if isinstance(setting, list) else [id(setting)]) != ids:
+        own = value.__dict__
+        if len(own) != number:  # the first step of an optimizer adds its momentums
+            return False
+        try:
+            if values and get(own) != values:
                 return False
-    except KeyError:
-        return False
+            for name, ids in parts:
+                setting = own[name]
+                if (list(map(id, setting)) if isinstance(setting, list) else [id(setting)]) != ids:
+                    return False
+        except KeyError:
+            return False
     return True
 
 
