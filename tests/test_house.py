@@ -84,7 +84,7 @@ ORDER = {
     ),
     "nbfn.outlines": ("outline", "lists", "function", "cell", "variables", "session"),
     "nbfn.views": (
-        *("work", "export", "loaded"),
+        *("work", "export", "loaded", "shown"),
         *("report", "pages", "graphs", "widget", "bundle"),
     ),
     "nbfn.notebook": (

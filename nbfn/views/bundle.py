@@ -38,7 +38,7 @@ from nbfn.views.graphs.graph_outline import graph_outline, title_of
 from nbfn.views.graphs.merged import merged_record
 from nbfn.views.graphs.timed import timed
 from nbfn.views.loaded import loaded_outline
-from nbfn.views.pages import page_of
+from nbfn.views.shown import page_of
 
 
 def bundle_of(shown: Any) -> dict[str, Any]:

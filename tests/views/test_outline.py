@@ -12,7 +12,7 @@ import nbfn
 from nbfn.functions.retraces import definitions
 from nbfn.outlines.outline import Outline, Table
 from nbfn.sessions.export.verification import Verification
-from nbfn.views import bundle_of
+from nbfn.views.bundle import bundle_of
 from nbfn.views.export import export_outline
 
 

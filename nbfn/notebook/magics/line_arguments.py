@@ -23,7 +23,7 @@ from nbfn.text import did_you_mean
 
 def show(outline: Any) -> None:
     """Displays an outline as a page, with HTML and text."""
-    from nbfn.views import outline_bundle
+    from nbfn.views.bundle import outline_bundle
 
     display(outline_bundle(outline), raw=True)
 

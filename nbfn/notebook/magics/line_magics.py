@@ -163,7 +163,7 @@ class LineMagics(Magics):
             %tf_graph --time train_step(images, labels)
         """
         from nbfn.notebook.cells.cell_options import unquoted
-        from nbfn.views import graph_bundle, metadata_of
+        from nbfn.views.bundle import graph_bundle, metadata_of
         from nbfn.views.graphs.graph_outline import found_operations
 
         if arguments.time:
@@ -206,7 +206,7 @@ class LineMagics(Magics):
 
     def _show_times(self, call: str) -> None:
         from nbfn.functions.calls.operation_times import ProfilerBusyError
-        from nbfn.views import metadata_of, times_bundle
+        from nbfn.views.bundle import metadata_of, times_bundle
 
         function, args, kwargs = call_in(self.shell, call)
         with one_line(ProfilerBusyError):

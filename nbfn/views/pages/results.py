@@ -18,6 +18,7 @@ from nbfn.outlines.function import (
     retraces_table,
 )
 from nbfn.outlines.outline import Outline, Table, Words, advice, place
+from nbfn.sessions.contents.statistics import statistics_outline as statistics_outline
 from nbfn.sessions.export.preflight import Preflight
 from nbfn.sessions.messages.records import code_place, retrace_record, trace_record
 from nbfn.text import count, data_size, join
