@@ -74,7 +74,6 @@ ORDER = {
         "cell_code",
         "cells",
         "kinds",
-        "objects",
         "savable_state",
         "obsolete",
         "statistics",

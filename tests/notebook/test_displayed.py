@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from nbfn.views import bundle
 from nbfn.errors import NbfnWarning
 from nbfn.sessions.session import Session
+from nbfn.views import bundle
 from tests.harness.messages import warns
 
 MODEL = """

@@ -139,12 +139,10 @@ def functions_of(shell: InteractiveShell, names: Sequence[str]) -> list[Any]:
         return [each for name in names for each in _parts(named_value(shell, name))]
     from nbfn.sessions.session import session
 
-    here = session()
-    functions: list[Any] = [*here.functions.values(), *here.watched.values()]
-    functions += [each for cell in here.cells.values() for each in cell.functions]
+    functions = {each.id: each for each in session().all_functions().values()}
     if not functions:
         raise UsageError("the notebook has no traced function yet; make one with %%tf_function")
-    return list({each.id: each for each in functions}.values())
+    return list(functions.values())
 
 
 def _parts(asked: Any) -> list[Any]:

@@ -226,6 +226,19 @@ class Feed:
             watcher.is_paused = False
             subscriber(self._snapshot_for(watcher))
 
+    def answer(self, subscriber: Subscriber, message: Any) -> bool:
+        """Handles a message of a subscriber's page; returns whether it concerns the feed."""
+        match message:
+            case {"type": "request_snapshot"} | {"type": "watch", "active": True}:
+                self.resume(subscriber)
+            case {"type": "watch"}:
+                self.pause(subscriber)
+            case {"type": "request_outlines", "targets": [*targets]}:
+                self.set_shown(subscriber, [each for each in targets if type(each) is str])
+            case _:
+                return False
+        return True
+
     @property
     def has_page(self) -> bool:
         """Whether an attached page draws nbfn's outputs without widgets."""
