@@ -81,9 +81,12 @@ ORDER = {
         "model_tree",
         "transformed",
     ),
-    "nbfn.outlines": ("outline", "lists", "function", "cell", "variables", "session"),
+    "nbfn.outlines": (
+        *("outline", "lists", "function_outline", "cell_outline", "variables_outline"),
+        "session_outline",
+    ),
     "nbfn.views": (
-        *("work", "export", "loaded", "shown"),
+        *("work_text", "export_outline", "loaded", "shown"),
         *("report", "pages", "graphs", "widget", "bundle"),
     ),
     "nbfn.notebook": (
@@ -91,7 +94,7 @@ ORDER = {
         *("ticker", "formatters", "displays", "not_finite", "hooks", "extension"),
     ),
     "nbfn.command": (
-        *("outcome", "agent", "collected", "notebook_run", "execution", "report"),
+        *("outcome", "agent", "collected", "notebook_run", "execution", "run_report"),
         *("progress_printer", "run", "lab", "main"),
     ),
 }

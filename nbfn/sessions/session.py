@@ -27,7 +27,7 @@ from nbfn.functions.traces.variable_names import (
 from nbfn.functions.watching.watch import observe
 from nbfn.functions.watching.watched_function import WatchedFunction
 from nbfn.functions.watching.watched_object import tf_functions
-from nbfn.outlines.session import SessionState
+from nbfn.outlines.session_outline import SessionState
 from nbfn.sessions.cluster import strategy as cluster
 from nbfn.sessions.contents import kinds
 from nbfn.sessions.contents.model import Model, model_of, trained

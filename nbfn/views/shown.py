@@ -29,24 +29,26 @@ FIXED = (
 """Those of other objects with a view of their own."""
 
 PAGES: Mapping[str, str] = {
-    "nbfn.functions.calls.placement.Placement": "placement.placement_outline",
+    "nbfn.functions.calls.placement.Placement": "placement_outline.placement_outline",
     "nbfn.functions.calls.placement.Run": "results.run_outline",
     "nbfn.functions.checking.check.Check": "results.check_outline",
     "nbfn.functions.graphs.lines.LineTimes": "inside.lines_outline",
     "nbfn.functions.inside.failure.Failure": "inside.failure_outline",
     "nbfn.functions.inside.numerics.Numerics": "inside.numerics_outline",
     "nbfn.functions.inside.values.Values": "inside.values_outline",
-    "nbfn.functions.recording.explanation.Explanation": "explanation.explanation_outline",
+    "nbfn.functions.recording.explanation.Explanation": "explanation_outline.explanation_outline",
     "nbfn.functions.retraces.diff.TraceDiff": "difference.difference_outline",
     "nbfn.functions.signatures.cover.Cover": "results.suggestion_outline",
     "nbfn.functions.traces.capture.Captures": "results.captures_outline",
-    "nbfn.functions.traces.cause.Retrace": "explanation.retrace_outline",
+    "nbfn.functions.traces.cause.Retrace": "explanation_outline.retrace_outline",
     "nbfn.functions.traces.cause.Retraces": "results.retraces_outline",
     "nbfn.functions.traces.trace.Traces": "results.traces_outline",
     "nbfn.sessions.contents.statistics.Statistics": "results.statistics_outline",
-    "nbfn.sessions.dependencies.Dependencies": "dependencies.dependencies_outline",
+    "nbfn.sessions.dependencies.Dependencies": "dependencies_outline.dependencies_outline",
     "nbfn.sessions.export.preflight.Preflight": "results.preflight_outline",
-    "nbfn.sessions.session_placement.SessionPlacement": "placement.session_placement_outline",
+    "nbfn.sessions.session_placement.SessionPlacement": (
+        "placement_outline.session_placement_outline"
+    ),
 }
 """Those of results, with the function in `nbfn.views.pages` that makes the outline."""
 

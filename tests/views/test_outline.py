@@ -13,7 +13,7 @@ from nbfn.functions.retraces import definitions
 from nbfn.outlines.outline import Outline, Table
 from nbfn.sessions.export.verification import Verification
 from nbfn.views.bundle import bundle_of
-from nbfn.views.export import export_outline
+from nbfn.views.export_outline import export_outline
 
 
 def plain(html: str) -> str:

@@ -69,7 +69,7 @@ class LineMagics(Magics):
 
             %tf_traces train_step
         """
-        from nbfn.outlines.function import traces_outline
+        from nbfn.outlines.function_outline import traces_outline
         from nbfn.sessions.messages.feed import feed
 
         for function in functions_of(self.shell, arguments.function):
@@ -92,7 +92,7 @@ class LineMagics(Magics):
             %tf_explain train_step(images[:37], labels[:37])
             %tf_explain train_step
         """
-        from nbfn.views.pages.explanation import explanation_outline, retrace_outline
+        from nbfn.views.pages.explanation_outline import explanation_outline, retrace_outline
 
         name = arguments.line
         if not name.endswith(")"):
@@ -127,7 +127,7 @@ class LineMagics(Magics):
 
         It is a real call: variables change as they always do. Python: ``f.run(…).placement``.
         """
-        from nbfn.views.pages.placement import placement_outline
+        from nbfn.views.pages.placement_outline import placement_outline
 
         function, args, kwargs = call_in(self.shell, arguments.line)
         show(placement_outline(function.run(*args, **kwargs).placement, arguments.line))

@@ -22,7 +22,7 @@ from nbfn.functions.traces.capture import capture_id, capture_of, nbytes_of, sho
 from nbfn.functions.traces.variable_names import named_leaves
 from nbfn.functions.watching.watched_object import is_keras_model
 from nbfn.outlines.lists import model_note
-from nbfn.outlines.session import VARIABLES
+from nbfn.outlines.session_outline import VARIABLES
 from nbfn.sessions.contents.kinds import is_module_or_layer, is_object, values_below
 from nbfn.sessions.contents.model import model_of
 from nbfn.sessions.contents.model_tree import model_outline

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from nbfn import protocol
 from nbfn.errors import report_failure
-from nbfn.outlines.cell import outline_of
-from nbfn.outlines.function import watched_outline
-from nbfn.outlines.session import SECTIONS, VARIABLES, SessionState
+from nbfn.outlines.cell_outline import outline_of
+from nbfn.outlines.function_outline import watched_outline
+from nbfn.outlines.session_outline import SECTIONS, VARIABLES, SessionState
 from nbfn.package import __version__
 from nbfn.sessions.messages.runs import TimelineRun, merged, runs
 from nbfn.sessions.messages.sent_rows import SentRows, totals_of
