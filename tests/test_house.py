@@ -76,7 +76,6 @@ ORDER = {
         "cell_code",
         "cells",
         "kinds",
-        "objects",
         "savable_state",
         "obsolete",
         "statistics",
@@ -84,9 +83,12 @@ ORDER = {
         "model_tree",
         "transformed",
     ),
-    "nbfn.outlines": ("outline", "lists", "function", "cell", "variables", "session"),
+    "nbfn.outlines": (
+        *("outline", "lists", "function_outline", "cell_outline", "variables_outline"),
+        "session_outline",
+    ),
     "nbfn.views": (
-        *("work", "export", "loaded"),
+        *("work_text", "export_outline", "loaded", "shown"),
         *("report", "pages", "graphs", "widget", "bundle"),
     ),
     "nbfn.notebook": (
@@ -94,7 +96,7 @@ ORDER = {
         *("ticker", "formatters", "displays", "not_finite", "hooks", "extension"),
     ),
     "nbfn.command": (
-        *("outcome", "agent", "collected", "notebook_run", "execution", "report"),
+        *("outcome", "agent", "collected", "notebook_run", "execution", "run_report"),
         *("progress_printer", "run", "lab", "main"),
     ),
 }

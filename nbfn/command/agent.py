@@ -139,7 +139,7 @@ def export(path: str, overwrite: bool, strict: bool) -> Answer:
         return Answer({"error": str(error), "is_wrong": isinstance(error, AssertionError)})
     except Exception as error:
         return Answer({"error": f"{type(error).__name__}: {error}", "is_wrong": False})
-    from nbfn.views.export import export_outline
+    from nbfn.views.export_outline import export_outline
 
     answer = asdict(done)
     verified = answer["verified"] + answer["verified_traces"]

@@ -18,7 +18,7 @@ from nbfn.command.execution import Execution
 from nbfn.command.notebook_run import NotebookCell, NotebookFailure, NotebookRun
 from nbfn.command.outcome import CommandError, Exit
 from nbfn.command.progress_printer import HEARTBEAT, ProgressPrinter
-from nbfn.command.report import html_of
+from nbfn.command.run_report import html_of
 from nbfn.text import count, first_line
 
 _DEFAULT_KERNEL = "python3"

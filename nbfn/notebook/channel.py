@@ -131,10 +131,4 @@ class _Client:
 
     def _on_data(self, message: dict[str, Any]) -> None:
         self._on_message()
-        match message.get("content", {}).get("data", {}):
-            case {"type": "request_snapshot"} | {"type": "watch", "active": True}:
-                self._feed.resume(self._send)
-            case {"type": "watch"}:
-                self._feed.pause(self._send)
-            case {"type": "request_outlines", "targets": [*targets]}:
-                self._feed.set_shown(self._send, [each for each in targets if type(each) is str])
+        self._feed.answer(self._send, message.get("content", {}).get("data", {}))

@@ -15,8 +15,9 @@ from typing import Any
 from IPython.core.interactiveshell import InteractiveShell
 
 from nbfn.errors import report_failure
-from nbfn.notebook.formatters import LIVE, forget
+from nbfn.notebook.formatters import forget, split
 from nbfn.site import current_cell
+from nbfn.views.shown import LIVE
 
 MAX_DISPLAYS = 50
 """Maximum number of outputs that are updated; older ones stay as they are."""
@@ -41,13 +42,13 @@ class Displays:
         """Registers the display of objects by updatable outputs, if there is a kernel."""
         # A terminal cannot update what it printed, so objects are shown as text there.
         if getattr(self._shell, "kernel", None) is not None:
-            for module, name in LIVE:
-                self._formatter.for_type_by_name(module, name, self.show)
+            for name in LIVE:
+                self._formatter.for_type_by_name(*split(name), self.show)
 
     def unregister(self) -> None:
         """Removes the registration; outputs stay as they are."""
-        for module, name in LIVE:
-            forget(self._formatter, module, name)
+        for name in LIVE:
+            forget(self._formatter, name)
         self._displays.clear()
 
     @property

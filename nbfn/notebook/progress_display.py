@@ -67,7 +67,7 @@ class ProgressDisplay:
 def _bundle(rows: Sequence[WorkRecord]) -> dict[str, Any]:
     if not rows:
         return {}
-    from nbfn.views.work import work_html, work_text
+    from nbfn.views.work_text import work_html, work_text
 
     return {"text/plain": work_text(rows), "text/html": work_html(rows)}
 
@@ -76,7 +76,7 @@ def _write_line(rows: Sequence[WorkRecord]) -> None:
     """Writes the newest work where the cell's next output overwrites it."""
     text = ""
     if rows:
-        from nbfn.views.work import work_text
+        from nbfn.views.work_text import work_text
 
         text = work_text(rows[-1:])[: shutil.get_terminal_size().columns - 1]
     sys.stderr.write(f"{text}{_CLEAR}\r" if text else _CLEAR)

@@ -27,11 +27,10 @@ from nbfn.functions.traces.variable_names import (
 from nbfn.functions.watching.watch import observe
 from nbfn.functions.watching.watched_function import WatchedFunction
 from nbfn.functions.watching.watched_object import tf_functions
-from nbfn.outlines.session import SessionState
+from nbfn.outlines.session_outline import SessionState
 from nbfn.sessions.cluster import strategy as cluster
 from nbfn.sessions.contents import kinds
 from nbfn.sessions.contents.model import Model, model_of, trained
-from nbfn.sessions.contents.objects import is_dataset, is_iterator, objects_below
 from nbfn.sessions.contents.savable_state import SavableState, savable_state
 from nbfn.sessions.contents.statistics import Statistics, statistics_of
 from nbfn.sessions.dependencies import Dependencies, dependencies_of
@@ -172,22 +171,22 @@ class Session:
     @property
     def optimizers(self) -> dict[str, Any]:
         """Every optimizer that the notebook's names lead to."""
-        return objects_below(self.named(), kinds.is_optimizer)
+        return kinds.values_below(self.named(), kinds.is_optimizer)
 
     @property
     def tables(self) -> dict[str, Any]:
         """Every lookup table that the notebook's names lead to."""
-        return objects_below(self.named(), kinds.is_table)
+        return kinds.values_below(self.named(), kinds.is_table)
 
     @property
     def datasets(self) -> dict[str, tf.data.Dataset]:
         """Every dataset that the notebook's names lead to."""
-        return objects_below(self.named(), is_dataset)
+        return kinds.values_below(self.named(), kinds.is_dataset)
 
     @property
     def iterators(self) -> dict[str, tf.data.Iterator]:
         """Every iterator over a dataset that the notebook's names lead to."""
-        return objects_below(self.named(), is_iterator)
+        return kinds.values_below(self.named(), kinds.is_iterator)
 
     @property
     def variables(self) -> dict[str, tf.Variable]:
@@ -275,13 +274,13 @@ class Session:
         return {name: each for name, each in self.variables.items() if id(each) not in used}
 
     def _capture_ids(self) -> Iterator[tuple[str, set[int]]]:
-        for name, function in self._all_functions():
+        for name, function in self.all_functions().items():
             captures = (each for each in function.captures if each.kind == "variable")
             variables = (each.target for each in captures if each.target is not None)
             yield name, {id(_tensorflow.distributed_variable(each)) for each in variables}
 
-    def _all_functions(self) -> Iterator[tuple[str, Any]]:
-        """Yields the functions that are named, of cells, of loaded models, and only watched."""
+    def all_functions(self) -> dict[str, Any]:
+        """Returns the functions that are named, of cells, of loaded models, and only watched."""
         named: dict[str, Any] = dict(self.functions)
         ids = {id(function) for function in named.values()}
         for name, value in self.named():
@@ -291,8 +290,7 @@ class Session:
             named |= {f"{name}.functions[{i}]": each for i, each in enumerate(cell.functions)}
         ids = {id(function) for function in named.values()}
         watched = {n: each for n, each in self.watched.items() if id(each) not in ids}
-        named = named | {name: each for name, each in watched.items() if name not in named}
-        yield from named.items()
+        return named | {name: each for name, each in watched.items() if name not in named}
 
     def __getitem__(self, name: str) -> Any:
         """Returns what a path such as ``model/hidden/kernel`` leads to: variable, module or table.
@@ -373,12 +371,12 @@ class Session:
 
         Calls are watched by ``f.run(...)`` or ``%tf_placement f(...)``.
         """
-        return session_placement(self._all_functions(), self.memory, self.strategy)
+        return session_placement(self.all_functions().items(), self.memory, self.strategy)
 
     @property
     def dependencies(self) -> Dependencies:
         """What cells and traces have read, what of it has changed, and which cells to run again."""
-        return dependencies_of(self._all_functions())
+        return dependencies_of(self.all_functions().items())
 
     def snapshot(self) -> Snapshot:
         """Returns a copy of the values of all variables and the entries of all tables, by name."""

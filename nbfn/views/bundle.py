@@ -23,7 +23,7 @@ from nbfn.functions.watching.watched_function import WatchedFunction
 from nbfn.functions.watching.watched_object import WatchedObject
 from nbfn.modules.lifecycle.fields import is_module
 from nbfn.outlines.outline import Outline
-from nbfn.outlines.session import session_outline
+from nbfn.outlines.session_outline import session_outline
 from nbfn.package import __version__
 from nbfn.sessions.contents.model import Model, model_of
 from nbfn.sessions.contents.model_tree import model_outline
@@ -32,13 +32,13 @@ from nbfn.sessions.load import LoadedSession
 from nbfn.sessions.messages.feed import feed
 from nbfn.sessions.session import Session
 from nbfn.standalone import is_built
-from nbfn.views.export import export_outline
+from nbfn.views.export_outline import export_outline
 from nbfn.views.graphs.expressions import record_in_notebook
 from nbfn.views.graphs.graph_outline import graph_outline, title_of
 from nbfn.views.graphs.merged import merged_record
 from nbfn.views.graphs.timed import timed
 from nbfn.views.loaded import loaded_outline
-from nbfn.views.pages import page_of
+from nbfn.views.shown import page_of
 
 
 def bundle_of(shown: Any) -> dict[str, Any]:

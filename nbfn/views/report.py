@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from nbfn.errors import NbfnError
-from nbfn.outlines.session import session_outline
+from nbfn.outlines.session_outline import session_outline
 from nbfn.sessions.messages.feed import feed
 from nbfn.sessions.session import Session, session
 from nbfn.standalone import document

@@ -50,10 +50,9 @@ class _Widget(anywidget.AnyWidget):
 
     def _on_message(self, _widget: Any, content: Any, _buffers: Any) -> None:
         """Answers a page that looks at a picture."""
-        match content:
-            case {"type": "request_pictures"}:
-                source = PICTURES.read_text(encoding="utf-8")
-                self.send(protocol.Pictures(source=source).model_dump(mode="json"))
+        if content == {"type": "request_pictures"}:
+            source = PICTURES.read_text(encoding="utf-8")
+            self.send(protocol.Pictures(source=source).model_dump(mode="json"))
 
 
 class GraphWidget(_Widget):
@@ -94,15 +93,8 @@ class View(_Widget):
 
     def _on_message(self, widget: Any, content: Any, buffers: Any) -> None:
         """Answers a page that has missed a part of the state, or that shows an outline."""
-        match content:
-            case {"type": "request_snapshot"}:
-                self._source.resume(self.receive)
-            case {"type": "request_outlines", "targets": [*targets]}:
-                self._source.set_shown(
-                    self.receive, [each for each in targets if type(each) is str]
-                )
-            case _:
-                super()._on_message(widget, content, buffers)
+        if not self._source.answer(self.receive, content):
+            super()._on_message(widget, content, buffers)
 
 
 def live_widget(view: str, shown: Observed | TracedCell | WatchedObject | None) -> View:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from nbfn.command.notebook_run import NotebookCell, NotebookRun
-from nbfn.command.report import html_of
+from nbfn.command.run_report import html_of
 from nbfn.protocol import CodePlace
 from tests.harness.html import Page
 from tests.harness.rows import trace

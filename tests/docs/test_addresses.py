@@ -15,11 +15,11 @@ import tensorflow as tf
 import nbfn
 from nbfn import protocol
 from nbfn.functions.traces.cause import Cause
-from nbfn.outlines.function import function_outline
+from nbfn.outlines.function_outline import function_outline
 from nbfn.outlines.outline import Outline
 from nbfn.package import documentation
 from nbfn.sessions.messages.feed import feed
-from nbfn.views.pages.explanation import explanation_outline
+from nbfn.views.pages.explanation_outline import explanation_outline
 from tests.docs.pages import ROOT
 
 URLS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]

@@ -7,7 +7,7 @@ from typing import Any
 from nbfn.outlines.outline import Outline
 from nbfn.sessions.dependencies import Dependencies
 from nbfn.sessions.session import Session
-from nbfn.views.pages import page_of
+from nbfn.views.shown import page_of
 
 CELLS = (
     "import tensorflow as tf, nbfn",

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from nbfn import views
 from nbfn.errors import NbfnWarning
 from nbfn.sessions.session import Session
+from nbfn.views import bundle
 from tests.harness.messages import warns
 
 MODEL = """
@@ -49,7 +49,7 @@ def test_a_view_that_fails_leaves_the_text(
     run("import nbfn\nfrom IPython.display import display\nv = tf.Variable(1.0)")
     run("@nbfn.function\ndef f(x): return x * v\n_ = f(1.0)")
     assert "<table>" in run("display(f.captures)").displayed[-1].data["text/html"]
-    monkeypatch.setattr(views, "bundle_of", fail)
+    monkeypatch.setattr(bundle, "bundle_of", fail)
     with warns(NbfnWarning):
         shown = run("display(f.captures)")
     assert shown.text.startswith("<1 capture>\n  v: float32[] on CPU:0")

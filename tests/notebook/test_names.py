@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 
-from nbfn.outlines.session import session_outline
+from nbfn.outlines.session_outline import session_outline
 from nbfn.sessions.messages.feed import feed
 from nbfn.sessions.session import Session
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nbfn import protocol
-from nbfn.outlines.function import captures_of, traces_table
+from nbfn.outlines.function_outline import captures_of, traces_table
 from tests.harness.rows import trace, variable
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from nbfn import protocol
 from nbfn.outlines.outline import Outline, advice
-from nbfn.outlines.session import SessionState, devices_outline, retraces_outline
+from nbfn.outlines.session_outline import SessionState, devices_outline, retraces_outline
 from tests.harness.rows import function
 
 TOTALS = protocol.Totals(traces=1)

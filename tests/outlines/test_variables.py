@@ -6,7 +6,7 @@ from typing import Any
 
 from nbfn import protocol
 from nbfn.outlines.outline import Outline
-from nbfn.outlines.session import MEANINGS, SECTIONS, SessionState, session_outline
+from nbfn.outlines.session_outline import MEANINGS, SECTIONS, SessionState, session_outline
 from tests.harness.rows import function, trace, variable
 
 KERNEL, BIAS, STEP = "model/block/dense/kernel", "model/block/dense/bias", "adam/step"

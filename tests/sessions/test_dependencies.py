@@ -14,7 +14,7 @@ import nbfn
 from nbfn.sessions.contents.cells import CellLog
 from nbfn.sessions.dependencies import dependencies_of, name_of
 from nbfn.site import Cell
-from nbfn.views.pages import page_of
+from nbfn.views.shown import page_of
 
 
 class Notebook:

@@ -17,7 +17,7 @@ from IPython.core.formatters import DisplayFormatter
 import nbfn
 from nbfn.notebook.formatters import register_formatters
 from nbfn.sessions.load import LoadError, SavedCallError
-from nbfn.views import bundle_of
+from nbfn.views.bundle import bundle_of
 from tests.harness.messages import raises
 from tests.programs import killed_exports
 

@@ -17,7 +17,7 @@ import tensorflow as tf
 
 import nbfn
 from nbfn.functions.watching.watch import observe
-from nbfn.outlines.session import session_outline
+from nbfn.outlines.session_outline import session_outline
 from nbfn.sessions.contents.savable_state import RestoreError
 from nbfn.sessions.session import Session, SessionKeyError
 from tests.harness.messages import raises

@@ -8,7 +8,7 @@ import nbfn
 from nbfn.functions.calls.placement import Copy, PlacedOperation, Placement
 from nbfn.sessions.session import Session
 from nbfn.sessions.session_placement import Memory, session_placement
-from nbfn.views.pages import page_of
+from nbfn.views.shown import page_of
 
 CPU, GPU = "/device:CPU:0", "/device:GPU:0"
 

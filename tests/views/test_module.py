@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 
 from nbfn import nn
-from nbfn.views import bundle_of
+from nbfn.views.bundle import bundle_of
 from tests.harness.html import Page
 
 X = tf.ones([2, 4])

@@ -12,8 +12,8 @@ import nbfn
 from nbfn.functions.retraces import definitions
 from nbfn.outlines.outline import Outline, Table
 from nbfn.sessions.export.verification import Verification
-from nbfn.views import bundle_of
-from nbfn.views.export import export_outline
+from nbfn.views.bundle import bundle_of
+from nbfn.views.export_outline import export_outline
 
 
 def plain(html: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from nbfn.protocol import WorkRecord
-from nbfn.views.work import work_html, work_text
+from nbfn.views.work_text import work_html, work_text
 
 
 def record(**values: Any) -> WorkRecord:

@@ -5,7 +5,6 @@ AutoGraph does not convert the wrapper, which belongs to nbfn, but the method in
 
 from __future__ import annotations
 
-import functools
 import inspect
 import re
 from collections.abc import Callable
@@ -191,40 +190,20 @@ def wrap_setup(fn: Callable[..., Any], kind: str) -> Callable[..., Any]:
     return method
 
 
-def wrap_property(prop: property, owner: str) -> property:
-    """Wraps a property so that its ``AttributeError`` is not taken for a missing attribute."""
-    getter = prop.fget
-    if getter is None:
-        return prop
-
-    @functools.wraps(getter)
-    def read(self: Any) -> Any:
-        try:
-            return read.__wrapped__(self)
-        except AttributeError as error:
-            raise PropertyError(
-                f"The property {owner}.{getter.__name__} raised AttributeError: {error}"
-            ) from error
-
-    return property(read, prop.fset, prop.fdel, prop.__doc__)
-
-
 def reraise_hidden(descriptor: Any, module: Any, name: str) -> None:
     """Calls a descriptor again, and raises its ``AttributeError`` as a `PropertyError`."""
     try:
         descriptor.__get__(module, type(module))
     except AttributeError as error:
         raise PropertyError(
-            f"The descriptor {type(module).__name__}.{name} raised AttributeError: {error}"
+            f"The property {type(module).__name__}.{name} raised AttributeError: {error}"
         ) from error
 
 
 def wrap_class(cls: type) -> None:
-    """Wraps the methods and properties that a module class itself defines."""
+    """Wraps the methods that a module class itself defines."""
     for name, value in list(vars(cls).items()):
-        if isinstance(value, property):
-            setattr(cls, name, wrap_property(value, cls.__name__))
-        elif inspect.isfunction(value) and not is_exempt(name, value):
+        if inspect.isfunction(value) and not is_exempt(name, value):
             setattr(cls, name, wrapped(name, value))
 
 

@@ -17,12 +17,7 @@ def wrap_again(cls: type) -> None:
     without its module's context and with the globals of nbfn.
     """
     for name, value in list(vars(cls).items()):
-        if isinstance(value, property):
-            if _is_users_code_in_nbfn(value.fget):
-                getter = _among_own_globals(value.fget, cls)
-                own = property(getter, value.fset, value.fdel, value.__doc__)
-                setattr(cls, name, methods.wrap_property(own, cls.__name__))
-        elif (
+        if (
             inspect.isfunction(value)
             and (value.__module__ == cls.__module__ or _is_users_code_in_nbfn(value))
             and not methods.is_exempt(name, value)

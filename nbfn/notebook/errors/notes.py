@@ -12,7 +12,9 @@ import tensorflow as tf
 
 from nbfn.code import package_of
 from nbfn.errors import NbfnError
+from nbfn.functions.inside.numerics_checker import NumericsError
 from nbfn.functions.recording.recorder import TRACED_AGAIN
+from nbfn.functions.recording.refusal import RefusedError
 from nbfn.notebook.errors.decisions import (
     gives_seed,
     is_in_try,
@@ -24,6 +26,7 @@ from nbfn.notebook.errors.decisions import (
     sizes_read,
 )
 from nbfn.notebook.errors.located_error import LocatedError
+from nbfn.package import page_of_guide
 from nbfn.text import sizes
 
 _FLOATS = {"float16", "bfloat16", "float32", "float64"}
@@ -51,6 +54,16 @@ def add_notes(
     note = _session(failure) or _raise_advice(failure) or _not_caught(failure)
     if note:
         error.add_note(note)
+
+
+def add_address(error: BaseException) -> None:
+    """Adds the address of the page that explains an error, once."""
+    notes = getattr(error, "__notes__", [])
+    page = error.page if isinstance(error, RefusedError) else None
+    if isinstance(error, NumericsError) or any("nbfn.postmortem" in note for note in notes):
+        page = page_of_guide("inside")
+    if page is not None and not any(page in note for note in notes):
+        error.add_note(f"See {page}")
 
 
 def _leak_advice(failure: LocatedError) -> str:

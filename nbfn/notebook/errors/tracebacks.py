@@ -200,9 +200,8 @@ def _note(
 
         add_note_of_interrupt(error, list(walk(traceback)))
     else:
-        from nbfn.notebook.errors.addresses import add_address
         from nbfn.notebook.errors.failed_inputs import add_values
-        from nbfn.notebook.errors.notes import add_notes
+        from nbfn.notebook.errors.notes import add_address, add_notes
 
         add_notes(error, traceback, namespace)
         add_values(error)

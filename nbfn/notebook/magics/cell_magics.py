@@ -5,24 +5,17 @@ from __future__ import annotations
 import builtins
 import keyword
 import sys
-from argparse import SUPPRESS
+from argparse import SUPPRESS, Namespace
 from importlib.util import find_spec
 from typing import Any, TypeVar
 
 from IPython.core.error import UsageError
-from IPython.core.magic import (
-    cell_magic,
-    line_magic,
-    magics_class,
-    no_var_expand,
-    output_can_be_silenced,
-)
-from IPython.core.magic_arguments import argument, magic_arguments
+from IPython.core.magic import Magics, cell_magic, magics_class
+from IPython.core.magic_arguments import argument
 
 from nbfn.notebook.cells.syntax import MAGIC
 from nbfn.notebook.magics.auto import SWITCH, Auto
-from nbfn.notebook.magics.line_arguments import parsed_line
-from nbfn.notebook.magics.requires_tensorflow import RequiresTensorFlowMagics
+from nbfn.notebook.magics.line_arguments import magic
 
 _KEPT = "_nbfn_cells"
 """The notebook's name for the traced cells, which are deleted with the other names."""
@@ -35,7 +28,7 @@ _Kept = TypeVar("_Kept")
 
 
 @magics_class
-class CellMagics(RequiresTensorFlowMagics):
+class CellMagics(Magics):
     """The magics that run cells."""
 
     _shown: tuple[Any, Any] | None = None
@@ -50,44 +43,55 @@ class CellMagics(RequiresTensorFlowMagics):
         """The traced cells by name, id or text."""
         return self.shell.user_ns.setdefault(_KEPT, {})  # type: ignore[no-any-return]
 
-    @magic_arguments()
-    @argument("name", nargs="?", help="name of what the cell becomes")
-    @argument("--whole", action="store_true", help="run the whole cell as one graph, or refuse it")
-    @argument("-i", "--inputs", help="names that it takes as arguments, such as x,labels (--whole)")
-    @argument(
-        "-o", "--outputs", help="names that it assigns in the notebook, such as y,loss (--whole)"
+    @magic(
+        argument("name", nargs="?", help="name of what the cell becomes"),
+        argument(
+            "--whole", action="store_true", help="run the whole cell as one graph, or refuse it"
+        ),
+        argument(
+            "-i", "--inputs", help="names that it takes as arguments, such as x,labels (--whole)"
+        ),
+        argument(
+            "-o",
+            "--outputs",
+            help="names that it assigns in the notebook, such as y,loss (--whole)",
+        ),
+        argument(
+            "--define", action="store_true", help="make the function and do not run it (--whole)"
+        ),
+        argument("--check", action="store_true", help="compare each new trace with an eager run"),
+        argument("--signature", help='input signature: "x: float32[None, 8], n: int32" or a list'),
+        argument("--relax", action="store_true", help="let traces cover sizes that change"),
+        argument("--jit", action="store_true", help="compile it with XLA (jit_compile=True)"),
+        argument("--no-autograph", action="store_true", help="leave Python control flow as it is"),
+        argument(
+            "--local-state", action="store_true", help="variables live for one call (--whole)"
+        ),
+        argument(
+            "--max-traces",
+            type=int,
+            help="number of traces before --on-limit applies (default: 16)",
+        ),
+        argument(
+            "--on-limit",
+            choices=("warn", "raise", "evict", "eager"),
+            help="what happens when a call needs one trace more (default: warn)",
+        ),
+        argument(
+            "--on-stale",
+            choices=("retrace", "warn", "raise", "ignore"),
+            help="what happens when a value that the trace has read changes (default: retrace)",
+        ),
+        argument(
+            "--stance",
+            choices=("default", "fail_on_retrace", "eager", "eager_on_retrace", "check_numerics"),
+            help="what this run does when no trace fits, or whether it stops at NaN",
+        ),
+        argument("--auto", action="store_true", help=SUPPRESS),
+        argument("--device", help="device that the cell runs on, such as CPU:0"),
+        kind=cell_magic,
     )
-    @argument("--define", action="store_true", help="make the function and do not run it (--whole)")
-    @argument("--check", action="store_true", help="compare each new trace with an eager run")
-    @argument("--signature", help='input signature: "x: float32[None, 8], n: int32" or a list')
-    @argument("--relax", action="store_true", help="let traces cover sizes that change")
-    @argument("--jit", action="store_true", help="compile it with XLA (jit_compile=True)")
-    @argument("--no-autograph", action="store_true", help="leave Python control flow as it is")
-    @argument("--local-state", action="store_true", help="variables live for one call (--whole)")
-    @argument(
-        "--max-traces", type=int, help="number of traces before --on-limit applies (default: 16)"
-    )
-    @argument(
-        "--on-limit",
-        choices=("warn", "raise", "evict", "eager"),
-        help="what happens when a call needs one trace more (default: warn)",
-    )
-    @argument(
-        "--on-stale",
-        choices=("retrace", "warn", "raise", "ignore"),
-        help="what happens when a value that the trace has read changes (default: retrace)",
-    )
-    @argument(
-        "--stance",
-        choices=("default", "fail_on_retrace", "eager", "eager_on_retrace", "check_numerics"),
-        help="what this run does when no trace fits, or whether it stops at NaN",
-    )
-    @argument("--auto", action="store_true", help=SUPPRESS)
-    @argument("--device", help="device that the cell runs on, such as CPU:0")
-    @no_var_expand
-    @output_can_be_silenced
-    @cell_magic
-    def tf_function(self, line: str, cell: str) -> Any:
+    def tf_function(self, arguments: Namespace, cell: str) -> Any:
         """Run a cell in segments: some statements as graphs, the others as Python.
 
         The first iteration of a loop runs as Python. Statements that compute with tensors are then
@@ -109,7 +113,6 @@ class CellMagics(RequiresTensorFlowMagics):
         from nbfn.notebook.cells.cell_options import CellOptions
         from nbfn.notebook.cells.parse import is_definitions, parse_cell
 
-        arguments = parsed_line(self.tf_function, line, "%%")
         name = arguments.name
         if name is not None and not _may_name_a_function(name):
             raise UsageError(f"`{name}` is not an identifier, or it names a builtin")
@@ -233,17 +236,16 @@ class CellMagics(RequiresTensorFlowMagics):
             _show(shown)
         self._shown = (running, state) if running is not None else None
 
-    @magic_arguments()
-    @argument(
-        "switch",
-        nargs="?",
-        choices=("on", "off"),
-        help="on: the cells that follow run in segments without a magic of their own; without "
-        "either, print which it is",
+    @magic(
+        argument(
+            "switch",
+            nargs="?",
+            choices=("on", "off"),
+            help="on: the cells that follow run in segments without a magic of their own; without "
+            "either, print which it is",
+        )
     )
-    @no_var_expand
-    @line_magic
-    def tf_auto(self, line: str) -> None:
+    def tf_auto(self, arguments: Namespace) -> None:
         """Run every cell that follows in segments, if it has no cell magic of its own.
 
         Only what runs often is traced, so that a cell which runs once costs nothing.
@@ -253,7 +255,7 @@ class CellMagics(RequiresTensorFlowMagics):
             %tf_auto on
             %tf_auto
         """
-        switch = parsed_line(self.tf_auto, line).switch
+        switch = arguments.switch
         if switch is None:
             print(f"{SWITCH} is {'on' if self.auto.is_on else 'off'}")  # noqa: T201
             return
@@ -262,11 +264,8 @@ class CellMagics(RequiresTensorFlowMagics):
             raise ModuleNotFoundError(name="tensorflow")  # otherwise every cell would fail
         self.auto.switch(is_on)
 
-    @magic_arguments()
-    @no_var_expand
-    @output_can_be_silenced
-    @cell_magic
-    def tf_eager(self, line: str, cell: str) -> Any:
+    @magic(kind=cell_magic)
+    def tf_eager(self, _arguments: Namespace, cell: str) -> Any:
         """Run a cell with every traced function in it run eagerly, line by line.
 
         Prints happen at each call, tensors have values, and a debugger stops in the Python code.
@@ -281,7 +280,6 @@ class CellMagics(RequiresTensorFlowMagics):
         from nbfn.functions import stance
         from nbfn.notebook.magics.plain_cell import run_plain_cell
 
-        parsed_line(self.tf_eager, line, "%%")
         with stance("eager"):
             return run_plain_cell(self.shell, cell)
 

@@ -1,41 +1,69 @@
-"""Parses the arguments of line magics: options, names and calls."""
+"""Defines magics, and parses their arguments: options, names and calls."""
 
 from __future__ import annotations
 
 import ast
+import functools
 import re
-from collections.abc import Iterator, Sequence
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
+from IPython.core.magic import line_magic, no_var_expand, output_can_be_silenced
+from IPython.core.magic_arguments import magic_arguments
 from IPython.display import display
 from IPython.utils.process import arg_split
 
+from nbfn.errors import without_tensorflow
 from nbfn.text import did_you_mean
 
 
 def show(outline: Any) -> None:
     """Displays an outline as a page, with HTML and text."""
-    from nbfn.views import outline_bundle
+    from nbfn.views.bundle import outline_bundle
 
     display(outline_bundle(outline), raw=True)
 
 
-def parsed_line(magic: Any, line: str, sign: str = "%") -> Any:
-    """Parses the arguments on a magic's line.
+def magic(*arguments: Any, kind: Any = line_magic) -> Any:
+    """Returns a decorator that makes a method a magic with these arguments.
+
+    The method is called with the parsed arguments, of which ``line`` is the whole text, and with
+    the cell below if there is one. If TensorFlow is missing, it says so in one line.
 
     Args:
-        magic: The magic.
-        line: The line.
-        sign: What the user writes before the magic's name.
-
-    Raises:
-        UsageError: If they are invalid; suggests a similar option if there is one.
+        *arguments: As IPython's decorator ``argument`` returns them.
+        kind: IPython's decorator of the kind of magic.
     """
+
+    def decorate(method: Callable[..., Any]) -> Any:
+        for each in reversed((magic_arguments(), *arguments)):
+            method = each(method)
+
+        @functools.wraps(method)
+        def run(self: Any, line: str, *cell: str) -> Any:
+            __tracebackhide__ = True
+            arguments = _parsed(run, line, "%%" if cell else "%")
+            try:
+                return method(self, arguments, *cell)
+            except Exception as error:
+                replacement = without_tensorflow(error)
+                if replacement is None:
+                    raise
+                raise UsageError(str(replacement)) from None
+
+        return kind(no_var_expand(output_can_be_silenced(run)))
+
+    return decorate
+
+
+def _parsed(magic: Any, line: str, sign: str) -> Namespace:
+    """Parses the arguments on the line of a magic; suggests a similar option for an unknown one."""
     try:
-        return magic.parser.parse_args(_words(line))
+        parsed: Namespace = magic.parser.parse_args(_words(line))
     except UsageError as error:
         # argparse has no public list of its options, and names unknown ones in its message only.
         actions = magic.parser._option_string_actions
@@ -45,6 +73,8 @@ def parsed_line(magic: Any, line: str, sign: str = "%") -> Any:
             if hint and word not in options:
                 raise UsageError(f"there is no {dashes}{word}{hint}") from None
         raise UsageError(f"{error}; {sign}{magic.__name__}? shows what it takes") from None
+    parsed.line = line.strip()
+    return parsed
 
 
 def _words(line: str) -> list[str]:
@@ -109,12 +139,10 @@ def functions_of(shell: InteractiveShell, names: Sequence[str]) -> list[Any]:
         return [each for name in names for each in _parts(named_value(shell, name))]
     from nbfn.sessions.session import session
 
-    here = session()
-    functions: list[Any] = [*here.functions.values(), *here.watched.values()]
-    functions += [each for cell in here.cells.values() for each in cell.functions]
+    functions = {each.id: each for each in session().all_functions().values()}
     if not functions:
         raise UsageError("the notebook has no traced function yet; make one with %%tf_function")
-    return list({each.id: each for each in functions}.values())
+    return list(functions.values())
 
 
 def _parts(asked: Any) -> list[Any]:

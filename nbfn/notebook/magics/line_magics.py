@@ -2,46 +2,46 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
 from IPython.core.error import UsageError
-from IPython.core.magic import (
-    line_magic,
-    magics_class,
-    no_var_expand,
-    output_can_be_silenced,
-)
-from IPython.core.magic_arguments import argument, magic_arguments
+from IPython.core.magic import Magics, magics_class
+from IPython.core.magic_arguments import argument
 from IPython.display import display
 
 from nbfn.notebook.magics.line_arguments import (
     call_in,
     functions_of,
+    magic,
     named_value,
     one_line,
-    parsed_line,
     refuse_several,
     show,
 )
-from nbfn.notebook.magics.requires_tensorflow import RequiresTensorFlowMagics
 from nbfn.text import numbered
 
-_FUNCTION = "name of a traced function, or an expression such as model.step (default: all)"
+_CALL = argument("call", nargs="+", help="a call, such as train_step(images, labels)")
+_FUNCTIONS = argument(
+    "function",
+    nargs="*",
+    help="name of a traced function, or an expression such as model.step (default: all)",
+)
 
 
 @magics_class
-class LineMagics(RequiresTensorFlowMagics):
+class LineMagics(Magics):
     """The line magics."""
 
-    @magic_arguments()
-    @argument(
-        "path", nargs="*", help="a variable, or an object that holds variables, to see the values"
+    @magic(
+        argument(
+            "path",
+            nargs="*",
+            help="a variable, or an object that holds variables, to see the values",
+        )
     )
-    @no_var_expand
-    @output_can_be_silenced
-    @line_magic
-    def tf_session(self, line: str) -> Any:
+    def tf_session(self, arguments: Namespace) -> Any:
         """Show what the notebook holds, or the values of variables.
 
         Python: ``nbfn.session()``, ``nbfn.session().statistics(path)``.
@@ -53,17 +53,14 @@ class LineMagics(RequiresTensorFlowMagics):
         """
         from nbfn.sessions.session import SessionKeyError, session
 
-        path = " ".join(parsed_line(self.tf_session, line).path)
+        path = " ".join(arguments.path)
         try:
             return session().statistics(path) if path else session()
         except SessionKeyError as error:
             raise UsageError(str(error)) from None
 
-    @magic_arguments()
-    @argument("function", nargs="*", help=_FUNCTION)
-    @no_var_expand
-    @line_magic
-    def tf_traces(self, line: str) -> None:
+    @magic(_FUNCTIONS)
+    def tf_traces(self, arguments: Namespace) -> None:
         """Show the traces of functions, and why each was made.
 
         Python: ``f.traces``, ``f.retraces``.
@@ -72,17 +69,18 @@ class LineMagics(RequiresTensorFlowMagics):
 
             %tf_traces train_step
         """
-        from nbfn.outlines.function import traces_outline
+        from nbfn.outlines.function_outline import traces_outline
         from nbfn.sessions.messages.feed import feed
 
-        for function in functions_of(self.shell, parsed_line(self.tf_traces, line).function):
+        for function in functions_of(self.shell, arguments.function):
             show(traces_outline(feed().rows_of(function, None), function.id))
 
-    @magic_arguments()
-    @argument("call", nargs="+", help="a call, such as train_step(images, labels), or a function")
-    @no_var_expand
-    @line_magic
-    def tf_explain(self, line: str) -> None:
+    @magic(
+        argument(
+            "call", nargs="+", help="a call, such as train_step(images, labels), or a function"
+        )
+    )
+    def tf_explain(self, arguments: Namespace) -> None:
         """Show which trace would serve a call, or why none would. Nothing is traced or run.
 
         With only the name of a function, show why it last retraced.
@@ -94,10 +92,9 @@ class LineMagics(RequiresTensorFlowMagics):
             %tf_explain train_step(images[:37], labels[:37])
             %tf_explain train_step
         """
-        from nbfn.views.pages.explanation import explanation_outline, retrace_outline
+        from nbfn.views.pages.explanation_outline import explanation_outline, retrace_outline
 
-        parsed_line(self.tf_explain, line)
-        name = line.strip()
+        name = arguments.line
         if not name.endswith(")"):
             retraces = [f.retraces[-1] for f in functions_of(self.shell, [name]) if f.retraces]
             if not retraces:
@@ -108,59 +105,50 @@ class LineMagics(RequiresTensorFlowMagics):
             for retrace in retraces:
                 show(retrace_outline(retrace))
             return
-        function, args, kwargs = call_in(self.shell, line)
+        function, args, kwargs = call_in(self.shell, arguments.line)
         with one_line(TypeError):
             explanation = function.explain(*args, **kwargs)
-        show(explanation_outline(explanation, line.strip()))
+        show(explanation_outline(explanation, arguments.line))
 
-    @magic_arguments()
-    @argument("function", nargs="*", help=_FUNCTION)
-    @no_var_expand
-    @line_magic
-    def tf_captures(self, line: str) -> None:
+    @magic(_FUNCTIONS)
+    def tf_captures(self, arguments: Namespace) -> None:
         """Show the variables and tensors that functions captured, under the notebook's names.
 
         Python: ``f.captures``.
         """
         from nbfn.views.pages.results import captures_outline
 
-        arguments = parsed_line(self.tf_captures, line)
         for function in functions_of(self.shell, arguments.function):
             show(captures_outline(function.captures, function.label + function.parameters))
 
-    @magic_arguments()
-    @argument("call", nargs="+", help="a call, such as train_step(images, labels)")
-    @no_var_expand
-    @line_magic
-    def tf_placement(self, line: str) -> None:
+    @magic(_CALL)
+    def tf_placement(self, arguments: Namespace) -> None:
         """Make a call, and show on which device each operation ran and what was copied.
 
         It is a real call: variables change as they always do. Python: ``f.run(…).placement``.
         """
-        from nbfn.views.pages.placement import placement_outline
+        from nbfn.views.pages.placement_outline import placement_outline
 
-        parsed_line(self.tf_placement, line)
-        function, args, kwargs = call_in(self.shell, line)
-        show(placement_outline(function.run(*args, **kwargs).placement, line.strip()))
+        function, args, kwargs = call_in(self.shell, arguments.line)
+        show(placement_outline(function.run(*args, **kwargs).placement, arguments.line))
 
-    @magic_arguments()
-    @argument("function", nargs="+", help="name of a traced function, or a call of one")
-    @argument("--time", action="store_true", help="make the call, and time each operation")
-    @argument(
-        "-t",
-        "--trace",
-        type=int,
-        help="number of the trace (default: the one that would serve the call, or the newest)",
+    @magic(
+        argument("function", nargs="+", help="name of a traced function, or a call of one"),
+        argument("--time", action="store_true", help="make the call, and time each operation"),
+        argument(
+            "-t",
+            "--trace",
+            type=int,
+            help="number of the trace (default: the one that would serve the call, or the newest)",
+        ),
+        argument("--op", metavar="NAME", help="find operations by name or type, such as *MatMul*"),
+        argument(
+            "--save",
+            metavar="FILE",
+            help="write a new file: .json for Model Explorer, else the GraphDef as text",
+        ),
     )
-    @argument("--op", metavar="NAME", help="find operations by name or type, such as *MatMul*")
-    @argument(
-        "--save",
-        metavar="FILE",
-        help="write a new file: .json for Model Explorer, else the GraphDef as text",
-    )
-    @no_var_expand
-    @line_magic
-    def tf_graph(self, line: str) -> None:
+    def tf_graph(self, arguments: Namespace) -> None:
         """Show the operations of a trace's graph, by name scope.
 
         With ``--time`` it makes a real call: variables change as they always do.
@@ -175,10 +163,9 @@ class LineMagics(RequiresTensorFlowMagics):
             %tf_graph --time train_step(images, labels)
         """
         from nbfn.notebook.cells.cell_options import unquoted
-        from nbfn.views import graph_bundle, metadata_of
+        from nbfn.views.bundle import graph_bundle, metadata_of
         from nbfn.views.graphs.graph_outline import found_operations
 
-        arguments = parsed_line(self.tf_graph, line)
         if arguments.time:
             if not (arguments.trace is arguments.op is arguments.save is None):
                 raise UsageError("--time shows the call; it takes no other option")
@@ -219,7 +206,7 @@ class LineMagics(RequiresTensorFlowMagics):
 
     def _show_times(self, call: str) -> None:
         from nbfn.functions.calls.operation_times import ProfilerBusyError
-        from nbfn.views import metadata_of, times_bundle
+        from nbfn.views.bundle import metadata_of, times_bundle
 
         function, args, kwargs = call_in(self.shell, call)
         with one_line(ProfilerBusyError):
@@ -229,32 +216,28 @@ class LineMagics(RequiresTensorFlowMagics):
         bundle = times_bundle(times, call)
         display(bundle, metadata=metadata_of(bundle), raw=True)
 
-    @magic_arguments()
-    @argument(
-        "stance",
-        nargs="?",
-        choices=("default", "fail_on_retrace", "eager", "eager_on_retrace", "check_numerics"),
-        help="the stance from now on; without one, the current stance is shown",
+    @magic(
+        argument(
+            "stance",
+            nargs="?",
+            choices=("default", "fail_on_retrace", "eager", "eager_on_retrace", "check_numerics"),
+            help="the stance from now on; without one, the current stance is shown",
+        )
     )
-    @no_var_expand
-    @line_magic
-    def tf_stance(self, line: str) -> None:
+    def tf_stance(self, arguments: Namespace) -> None:
         """Set what calls do from now on if they would retrace or produce NaN.
 
         For a block of code, in Python: ``with nbfn.stance("fail_on_retrace"):``.
         """
         from nbfn.functions.recording.stance import set_stance, stance_of
 
-        wanted = parsed_line(self.tf_stance, line).stance
+        wanted = arguments.stance
         if wanted is not None:
             set_stance(wanted)
         print(f"stance: {stance_of('', None)}")  # noqa: T201
 
-    @magic_arguments()
-    @argument("call", nargs="+", help="a call, such as train_step(images, labels)")
-    @no_var_expand
-    @line_magic
-    def tf_numerics(self, line: str) -> None:
+    @magic(_CALL)
+    def tf_numerics(self, arguments: Namespace) -> None:
         """Find the lines where a call produces NaN or infinity, and why. All changes are undone.
 
         Python: ``f.numerics(…)``; ``nbfn.stance("check_numerics")`` stops where it happens.
@@ -265,17 +248,13 @@ class LineMagics(RequiresTensorFlowMagics):
         """
         from nbfn.views.pages.inside import numerics_outline
 
-        parsed_line(self.tf_numerics, line)
-        function, args, kwargs = call_in(self.shell, line)
+        function, args, kwargs = call_in(self.shell, arguments.line)
         with one_line(TypeError, NotImplementedError):
             found = function.numerics(*args, **kwargs)
         show(numerics_outline(found))
 
-    @magic_arguments()
-    @argument("call", nargs="+", help="a call, such as train_step(images, labels)")
-    @no_var_expand
-    @line_magic
-    def tf_lines(self, line: str) -> None:
+    @magic(_CALL)
+    def tf_lines(self, arguments: Namespace) -> None:
         """Time the lines of a function in a call, the slowest first. All changes are undone.
 
         Python: ``nbfn.lines(f, …)``.
@@ -287,20 +266,19 @@ class LineMagics(RequiresTensorFlowMagics):
         from nbfn.functions.graphs.lines import lines
         from nbfn.views.pages.inside import lines_outline
 
-        parsed_line(self.tf_lines, line)
-        function, args, kwargs = call_in(self.shell, line)
+        function, args, kwargs = call_in(self.shell, arguments.line)
         with one_line(TypeError, NotImplementedError, RuntimeError):
             found = lines(function, *args, **kwargs)
         show(lines_outline(found))
 
-    @magic_arguments()
-    @argument("objects", nargs="*", help="names of tf.functions, Keras models, tf.Modules")
-    @argument("--all", action="store_true", help="watch every tf.function that traces from now on")
-    @argument("--stop", action="store_true", help="stop watching what --all has added")
-    @no_var_expand
-    @output_can_be_silenced
-    @line_magic
-    def tf_watch(self, line: str) -> Any:
+    @magic(
+        argument("objects", nargs="*", help="names of tf.functions, Keras models, tf.Modules"),
+        argument(
+            "--all", action="store_true", help="watch every tf.function that traces from now on"
+        ),
+        argument("--stop", action="store_true", help="stop watching what --all has added"),
+    )
+    def tf_watch(self, arguments: Namespace) -> Any:
         """Observe tf.functions that nbfn did not make, without changing them.
 
         Python: ``nbfn.watch(obj)``.
@@ -311,7 +289,6 @@ class LineMagics(RequiresTensorFlowMagics):
         """
         from nbfn.functions.watching.watch import discover, stop_discovering, watch
 
-        arguments = parsed_line(self.tf_watch, line)
         if arguments.all and arguments.stop:
             raise UsageError("give --all or --stop, not both")
         if arguments.stop:
@@ -324,31 +301,29 @@ class LineMagics(RequiresTensorFlowMagics):
             observers = [watch(named_value(self.shell, each, True)) for each in arguments.objects]
         return observers[0] if len(observers) == 1 else observers or None
 
-    @magic_arguments()
-    @argument("path", help="folder of the model")
-    @argument(
-        "functions",
-        nargs="*",
-        default=[],
-        help="names of the functions (default: all that have a trace)",
+    @magic(
+        argument("path", help="folder of the model"),
+        argument(
+            "functions",
+            nargs="*",
+            default=[],
+            help="names of the functions (default: all that have a trace)",
+        ),
+        argument("--overwrite", action="store_true", help="replace the SavedModel at the path"),
+        argument("--no-verify", action="store_true", help="do not verify it in a fresh process"),
+        argument(
+            "--time-limit",
+            type=float,
+            default=60.0,
+            help="time limit in seconds for each call of the verification",
+        ),
+        argument(
+            "--strict",
+            action="store_true",
+            help="fail if a signature could not be verified with any inputs",
+        ),
     )
-    @argument("--overwrite", action="store_true", help="replace the SavedModel at the path")
-    @argument("--no-verify", action="store_true", help="do not verify it in a fresh process")
-    @argument(
-        "--time-limit",
-        type=float,
-        default=60.0,
-        help="time limit in seconds for each call of the verification",
-    )
-    @argument(
-        "--strict",
-        action="store_true",
-        help="fail if a signature could not be verified with any inputs",
-    )
-    @no_var_expand
-    @output_can_be_silenced
-    @line_magic
-    def tf_export(self, line: str) -> Any:
+    def tf_export(self, arguments: Namespace) -> Any:
         """Write functions as a SavedModel, and verify its results in a fresh process.
 
         Python: ``nbfn.export(path)``.
@@ -362,7 +337,6 @@ class LineMagics(RequiresTensorFlowMagics):
         from nbfn.sessions.export.export import export
         from nbfn.sessions.export.place import ExportExistsError
 
-        arguments = parsed_line(self.tf_export, line)
         named_ones = [named_value(self.shell, each, any_value=True) for each in arguments.functions]
         path = unquoted(arguments.path) or ""
         if not named_ones and hasattr(self.shell.user_ns.get(path), "traces"):

@@ -14,12 +14,7 @@ import tensorflow as tf
 from nbfn.functions import TracedFunction
 from nbfn.sessions.cluster.spread import IN_SCOPE, Spread, StrategyError, name_of
 
-
-class _Current:
-    spread: Spread | None = None
-
-
-_current = _Current()
+_spread: Spread | None = None
 """Runs calls on the replicas of this process's strategy."""
 
 
@@ -35,13 +30,14 @@ def use(strategy: Any) -> None:
             "tf.distribute strategy such as tf.distribute.MirroredStrategy(), or None. Models need "
             "not be given: nbfn.session() finds those of the notebook"
         )
+    global _spread
     if strategy is not used():
-        _current.spread = None if strategy is None else Spread(strategy)
+        _spread = None if strategy is None else Spread(strategy)
 
 
 def used() -> Any:
     """Returns the strategy of this process, or None."""
-    return _current.spread.strategy if _current.spread is not None else None
+    return None if _spread is None else _spread.strategy
 
 
 @contextmanager
@@ -80,7 +76,7 @@ def run(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         StrategyError: If the strategy does not run functions itself, if Keras's optimizers would
             make wrong steps, or if the call makes variables of an optimizer.
     """
-    spread = _current.spread
+    spread = _spread
     if spread is None:
         return function(*args, **kwargs)
     if isinstance(spread.strategy, tf.distribute.experimental.ParameterServerStrategy):

@@ -22,11 +22,10 @@ from nbfn.functions.traces.capture import capture_id, capture_of, nbytes_of, sho
 from nbfn.functions.traces.variable_names import named_leaves
 from nbfn.functions.watching.watched_object import is_keras_model
 from nbfn.outlines.lists import model_note
-from nbfn.outlines.session import VARIABLES
-from nbfn.sessions.contents.kinds import is_module_or_layer
+from nbfn.outlines.session_outline import VARIABLES
+from nbfn.sessions.contents.kinds import is_module_or_layer, is_object, values_below
 from nbfn.sessions.contents.model import model_of
 from nbfn.sessions.contents.model_tree import model_outline
-from nbfn.sessions.contents.objects import is_object, objects_below
 from nbfn.sessions.contents.obsolete import obsolete_captures
 from nbfn.sessions.contents.statistics import quick_statistics, statistics_outline
 from nbfn.sessions.messages.feed import LIMITS, VALUES, Environment, Tree, everything, feed
@@ -122,7 +121,7 @@ def object_rows(named: Names) -> dict[str, protocol.ObjectRecord]:
     """Returns the rows of the lookup tables, datasets, iterators and optimizers, by name."""
     return {
         name: protocol.ObjectRecord(id=name, label=type(value).__name__)
-        for name, value in objects_below(named, is_object).items()
+        for name, value in values_below(named, is_object).items()
     }
 
 

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from nbfn import protocol
 from nbfn.errors import report_failure
-from nbfn.outlines.cell import outline_of
-from nbfn.outlines.function import watched_outline
-from nbfn.outlines.session import SECTIONS, VARIABLES, SessionState
+from nbfn.outlines.cell_outline import outline_of
+from nbfn.outlines.function_outline import watched_outline
+from nbfn.outlines.session_outline import SECTIONS, VARIABLES, SessionState
 from nbfn.package import __version__
 from nbfn.sessions.messages.runs import TimelineRun, merged, runs
 from nbfn.sessions.messages.sent_rows import SentRows, totals_of
@@ -225,6 +225,19 @@ class Feed:
             watcher = self._watchers.get(subscriber, _Watcher(False))
             watcher.is_paused = False
             subscriber(self._snapshot_for(watcher))
+
+    def answer(self, subscriber: Subscriber, message: Any) -> bool:
+        """Handles a message of a subscriber's page; returns whether it concerns the feed."""
+        match message:
+            case {"type": "request_snapshot"} | {"type": "watch", "active": True}:
+                self.resume(subscriber)
+            case {"type": "watch"}:
+                self.pause(subscriber)
+            case {"type": "request_outlines", "targets": [*targets]}:
+                self.set_shown(subscriber, [each for each in targets if type(each) is str])
+            case _:
+                return False
+        return True
 
     @property
     def has_page(self) -> bool:

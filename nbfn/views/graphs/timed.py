@@ -9,7 +9,7 @@ from nbfn.functions.graphs.time_attribution import graph_times
 from nbfn.outlines.outline import Outline
 from nbfn.views.graphs.expressions import record_in_notebook, trace_of
 from nbfn.views.graphs.graph_outline import title_of
-from nbfn.views.pages.times import times_outline
+from nbfn.views.pages.times_outline import times_outline
 
 
 def timed(times: Times, call: str | None = None) -> tuple[Outline, protocol.GraphRecord | None]:

@@ -12,7 +12,7 @@ from nbfn.functions.inside.values import Values
 from nbfn.outlines.outline import Outline, Table, place
 from nbfn.sessions.messages.records import code_place
 from nbfn.text import percent
-from nbfn.views.pages.times import milliseconds
+from nbfn.views.pages.times_outline import milliseconds
 
 
 def _code(origin: OperationOrigin) -> str:

@@ -12,17 +12,18 @@ from nbfn.functions.signatures.cover import Cover
 from nbfn.functions.traces.capture import Captures
 from nbfn.functions.traces.cause import Remedy, Retraces
 from nbfn.functions.traces.trace import Traces
-from nbfn.outlines.function import (
+from nbfn.outlines.function_outline import (
     all_traces_table,
     captures_table,
     retraces_table,
 )
 from nbfn.outlines.outline import Outline, Table, Words, advice, place
+from nbfn.sessions.contents.statistics import statistics_outline as statistics_outline
 from nbfn.sessions.export.preflight import Preflight
 from nbfn.sessions.messages.records import code_place, retrace_record, trace_record
 from nbfn.text import count, data_size, join
 from nbfn.views.pages.inside import numerics_outline, values_outline
-from nbfn.views.pages.placement import placement_outline
+from nbfn.views.pages.placement_outline import placement_outline
 
 _NOT_FINITE = "the result has NaN or infinity"
 

@@ -209,7 +209,7 @@ def state() -> str:
     from nbfn.functions import live_functions
     from nbfn.functions.traces.capture import capture_id
     from nbfn.sessions.messages.feed import feed
-    from nbfn.views import bundle_of
+    from nbfn.views.bundle import bundle_of
 
     sent = feed().snapshot().state.variables  # before the questions below have more sent
     session = nbfn.session()

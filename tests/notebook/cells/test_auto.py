@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from nbfn.functions.segments.cell import live_cells
-from nbfn.outlines.cell import cell_outline
-from nbfn.outlines.session import session_outline
+from nbfn.outlines.cell_outline import cell_outline
+from nbfn.outlines.session_outline import session_outline
 from nbfn.sessions.messages.feed import feed
 from nbfn.sessions.messages.records import cell_record
 from nbfn.sessions.session import Session

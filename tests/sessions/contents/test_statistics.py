@@ -11,7 +11,7 @@ import tensorflow as tf
 from nbfn.sessions.contents import statistics
 from nbfn.sessions.contents.statistics import statistics_of
 from nbfn.sessions.session import Session, SessionKeyError
-from nbfn.views import bundle_of
+from nbfn.views.bundle import bundle_of
 from tests.harness.messages import raises
 
 

@@ -21,7 +21,7 @@ from nbfn.functions.segments.analysis import analyse_cell
 from nbfn.functions.segments.body import Surroundings
 from nbfn.functions.segments.cell import TracedCell
 from nbfn.functions.segments.cell_report import Report
-from nbfn.outlines.session import SECTIONS
+from nbfn.outlines.session_outline import SECTIONS
 from nbfn.sessions.messages.feed import Feed
 from tests.harness.messages import warns
 

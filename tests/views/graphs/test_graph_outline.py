@@ -10,7 +10,7 @@ import tensorflow as tf
 
 import nbfn
 from nbfn.functions.graphs.operations import graph_of
-from nbfn.views import bundle_of
+from nbfn.views.bundle import bundle_of
 from nbfn.views.graphs.graph_outline import found_operations, graph_outline, title_of
 from tests.harness.html import Page
 

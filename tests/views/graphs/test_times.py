@@ -11,7 +11,7 @@ import nbfn
 from nbfn._tensorflow import Executed
 from nbfn.functions.calls.operation_times import times_of
 from nbfn.views.graphs.timed import timed
-from nbfn.views.pages.times import times_outline
+from nbfn.views.pages.times_outline import times_outline
 
 
 def forward(x: Any) -> Any:

@@ -11,9 +11,9 @@ import nbfn
 from nbfn.functions.graphs.operations import graph_of
 from nbfn.functions.postmortem import failure_in
 from nbfn.protocol import Phrase
-from nbfn.views import bundle_of
+from nbfn.views.bundle import bundle_of
 from nbfn.views.graphs.expressions import record_in_notebook
-from nbfn.views.pages.page import page_of
+from nbfn.views.shown import page_of
 
 x = tf.constant([4.0, 0.0])
 

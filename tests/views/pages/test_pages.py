@@ -16,13 +16,13 @@ from nbfn.functions.calls.placement import Copy, PlacedOperation, Placement
 from nbfn.functions.calls.value_summary import summarize
 from nbfn.functions.retraces.diff import OperationChange
 from nbfn.functions.traces.capture import Captures
-from nbfn.outlines.function import MEASURES, traces_outline
+from nbfn.outlines.function_outline import MEASURES, traces_outline
 from nbfn.outlines.outline import MAX_CELL, MAX_OPEN, MAX_ROWS, Outline, Table
 from nbfn.protocol import Page, Phrase
 from nbfn.sessions.export.resources import ExportError
 from nbfn.sessions.messages.feed import feed
-from nbfn.views import bundle_of
-from nbfn.views.pages import page_of
+from nbfn.views.bundle import bundle_of
+from nbfn.views.shown import page_of
 
 HOSTILE = "<img src=x onerror=alert(1)>&"
 

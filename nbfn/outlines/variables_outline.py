@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from nbfn import protocol
-from nbfn.outlines.function import captures_table
+from nbfn.outlines.function_outline import captures_table
 from nbfn.outlines.outline import Outline, Table
 from nbfn.text import count, data_size, tensor_type
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from nbfn import protocol
 from nbfn.outlines.outline import Outline, Table, Words, advice, place, reason
-from nbfn.outlines.variables import (
+from nbfn.outlines.variables_outline import (
     Users,
     objects_table,
     users_of,

@@ -18,9 +18,9 @@ from markupsafe import Markup
 
 from nbfn import protocol, standalone
 from nbfn.command.notebook_run import NotebookCell, NotebookRun
-from nbfn.outlines.cell import outline_of
+from nbfn.outlines.cell_outline import outline_of
 from nbfn.outlines.outline import SIGNS, Table, Words, markup, place_text
-from nbfn.outlines.session import MEANINGS, SECTIONS, SessionState, session_outline
+from nbfn.outlines.session_outline import MEANINGS, SECTIONS, SessionState, session_outline
 from nbfn.package import __version__
 from nbfn.sessions.messages.feed import LIMITS
 from nbfn.text import count, data_size, duration

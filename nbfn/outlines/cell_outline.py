@@ -6,7 +6,7 @@ import itertools
 from dataclasses import replace
 
 from nbfn import protocol
-from nbfn.outlines.function import (
+from nbfn.outlines.function_outline import (
     MEASURES,
     captures_of,
     captures_table,
