@@ -87,7 +87,7 @@ class _Traced(_tensorflow.UnlistedFunction):
     original: Any
 
     def within_trace(self, call: functools.partial[Any]) -> Any:
-        return self.original.within_trace(call)
+        return self.original.within_trace(call, self)
 
 
 class VariableState:
@@ -197,12 +197,22 @@ class Trial:
         copy = _tensorflow.untraced_copy(self._function, _Traced)
         copy.original = self._function
         try:
-            return self.traced(copy), None
+            return self._concrete(copy), None
         except Exception as error:
             return None, error
 
-    def traced(self, copy: Any) -> Any:
-        """Traces a private function for the arguments, without showing its prints."""
+    def traced(self, instrumented: Any) -> Any:
+        """Traces a private function with a listener, without showing its prints."""
+        looked_up = self._function.look_up(self._args, self._kwargs)
+        if looked_up is None or looked_up.concrete is None:
+            # Creates the variables. The listener adds operations between those of the program, and
+            # TensorFlow could not lift initial values out of such a trace: the variables, and the
+            # layers that have them, would stay without values (2.21).
+            self._trace()
+            self._python.restore()
+        return self._concrete(instrumented)
+
+    def _concrete(self, copy: Any) -> Any:
         with _listening(Counter(), ()):
             try:
                 return copy.get_concrete_function(*self._specs, **self._kwargs)
