@@ -197,22 +197,26 @@ class Trial:
         copy = _tensorflow.untraced_copy(self._function, _Traced)
         copy.original = self._function
         try:
-            return self._concrete(copy), None
+            return self.traced(copy), None
         except Exception as error:
             return None, error
 
-    def traced(self, instrumented: Any) -> Any:
-        """Traces a private function with a listener, without showing its prints."""
+    @contextlib.contextmanager
+    def with_variables(self) -> Iterator[None]:
+        """Creates the variables that the function creates on its first call; then the block runs.
+
+        To be entered before a listener is attached: it adds operations between those of the
+        program, so TensorFlow could not lift initial values out of the trace (2.21). The variables,
+        and the layers that have them, would stay without values.
+        """
         looked_up = self._function.look_up(self._args, self._kwargs)
         if looked_up is None or looked_up.concrete is None:
-            # Creates the variables. The listener adds operations between those of the program, and
-            # TensorFlow could not lift initial values out of such a trace: the variables, and the
-            # layers that have them, would stay without values (2.21).
             self._trace()
             self._python.restore()
-        return self._concrete(instrumented)
+        yield
 
-    def _concrete(self, copy: Any) -> Any:
+    def traced(self, copy: Any) -> Any:
+        """Traces a private function for the arguments, without showing its prints."""
         with _listening(Counter(), ()):
             try:
                 return copy.get_concrete_function(*self._specs, **self._kwargs)

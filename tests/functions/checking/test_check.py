@@ -589,8 +589,11 @@ class Created(tf.Module):
 
 @pytest.mark.parametrize("look", ["check", "values", "numerics"])
 @pytest.mark.parametrize("made_again", [False, True])
+@pytest.mark.parametrize("nested", [False, True])
 @pytest.mark.parametrize("kind", ["keras", "module"])
-def test_variables_that_a_look_creates_have_values(look, made_again: bool, kind: str) -> None:
+def test_variables_that_a_look_creates_have_values(
+    look, made_again: bool, nested: bool, kind: str
+) -> None:
     def make():
         if kind == "module":
             return Created()
@@ -600,9 +603,13 @@ def test_variables_that_a_look_creates_have_values(look, made_again: bool, kind:
     model, rate = make(), tf.Variable(0.1)
 
     @nbfn.function
+    def inner(x):
+        return model(x)
+
+    @nbfn.function
     def step(x):
         with tf.GradientTape() as tape:
-            loss = tf.reduce_mean(model(x) ** 2)
+            loss = tf.reduce_mean((inner(x) if nested else model(x)) ** 2)
         variables = model.trainable_variables
         for variable, gradient in zip(variables, tape.gradient(loss, variables), strict=True):
             variable.assign_sub(rate * gradient)

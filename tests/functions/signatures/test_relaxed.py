@@ -261,7 +261,7 @@ def test_a_run_uses_the_relaxed_trace() -> None:
 def test_traces_on_request_that_differ_in_state_alone_are_said_to() -> None:
     rate = 1.0
     f = nbfn.function(lambda x: x * rate)
-    for rate in (1.0, 2.0):
+    for rate in (1.0, 2.0):  # noqa: B007
         f.get_concrete_function(tf.ones([8]))
     with raises(RelaxError):
         f.relax()
