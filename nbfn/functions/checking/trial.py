@@ -87,7 +87,7 @@ class _Traced(_tensorflow.UnlistedFunction):
     original: Any
 
     def within_trace(self, call: functools.partial[Any]) -> Any:
-        return self.original.within_trace(call)
+        return self.original.within_trace(call, self)
 
 
 def _parts(variable: Any) -> list[Any]:
@@ -174,6 +174,20 @@ class Trial:
             return self.traced(copy), None
         except Exception as error:
             return None, error
+
+    @contextlib.contextmanager
+    def with_variables(self) -> Iterator[None]:
+        """Creates the variables that the function creates on its first call; then the block runs.
+
+        To be entered before a listener is attached: it adds operations between those of the
+        program, so TensorFlow could not lift initial values out of the trace (2.21). The variables,
+        and the layers that have them, would stay without values.
+        """
+        looked_up = self._function.look_up(self._args, self._kwargs)
+        if looked_up is None or looked_up.concrete is None:
+            self._trace()
+            self._python.restore()
+        yield
 
     def traced(self, copy: Any) -> Any:
         """Traces a private function for the arguments, without showing its prints."""

@@ -107,7 +107,11 @@ def lines(function: Any, *args: Any, **kwargs: Any) -> LineTimes:
         origins.of(new)
 
     instrument = Instrument(listen)
-    with trial_of(function, args, kwargs) as trial, instrument.attached():
+    with (
+        trial_of(function, args, kwargs) as trial,
+        trial.with_variables(),
+        instrument.attached(),
+    ):
         concrete = trial.traced(instrument.function(function))
         error = trial.serve(concrete)
         if error is not None:

@@ -132,7 +132,11 @@ def failure_of(
     node = _tensorflow.NODE_IN_ERROR.search(str(error))
     recorder = _Recorder(_base(node[1]) if node else None, failure_of.__code__)
     instrument = Instrument(recorder)
-    with trial_of(function, args, kwargs) as trial, instrument.attached():
+    with (
+        trial_of(function, args, kwargs) as trial,
+        trial.with_variables(),
+        instrument.attached(),
+    ):
         concrete = trial.traced(instrument.function(function))
         reason = _unsafe(concrete)
         if reason is not None:

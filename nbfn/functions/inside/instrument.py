@@ -142,4 +142,4 @@ class Instrumented(_tensorflow.UnlistedFunction):
         if original is None or instrument is None:
             return call()
         with instrument.listening():
-            return original.within_trace(call)
+            return original.within_trace(call, self)

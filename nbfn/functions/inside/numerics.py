@@ -75,7 +75,11 @@ def numerics(function: Recorded, args: Sequence[Any], kwargs: Mapping[str, Any])
     """
     checker = NumericsChecker(numerics.__code__)
     instrument = Instrument(checker)
-    with trial_of(function, args, kwargs) as trial, instrument.attached():
+    with (
+        trial_of(function, args, kwargs) as trial,
+        trial.with_variables(),
+        instrument.attached(),
+    ):
         concrete = trial.traced(instrument.function(function))
         error = trial.serve(concrete)
     notes = [*_given(function, args, kwargs), *_notes(function, instrument, concrete, error)]

@@ -236,7 +236,11 @@ def values(
     names = (*names, *more)
     collector = _Collector(names, lines, values.__code__)
     instrument = Instrument(collector)
-    with trial_of(function, args, kwargs) as trial, instrument.attached():
+    with (
+        trial_of(function, args, kwargs) as trial,
+        trial.with_variables(),
+        instrument.attached(),
+    ):
         with _looking_at_returns(collector):
             concrete = trial.traced(instrument.function(function))
         error = trial.serve(concrete)

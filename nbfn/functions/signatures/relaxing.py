@@ -180,7 +180,11 @@ def _check_results(function: Recorded, concrete: Any, covered: Sequence[Trace]) 
 
 def _nothing(function: Recorded) -> str:
     causes = function.retraces[-1].causes if function.retraces else ()
-    why = reasons(causes) or "their arguments differ in kind"
+    is_state = not _differ(_serving(function))
+    otherwise = (
+        "they differ in Python state alone" if is_state else "their arguments differ in kind"
+    )
+    why = reasons(causes) or otherwise
     return f"no signature covers more than one trace of `{function.label}`: {why}"
 
 

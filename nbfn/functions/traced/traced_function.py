@@ -581,13 +581,18 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             self.recorder.spread = before
             self._dispatch.invalidate()
 
-    def within_trace(self, call: functools.partial[Any]) -> Any:
+    def within_trace(self, call: functools.partial[Any], host: Any = None) -> Any:
         """Calls the Python function while it is traced, on the caller's explicit device if any.
 
         With ``local_state=True`` the variables that it creates live for one call. After an
         operation that fails, no later write of the program happens.
+
+        Args:
+            call: The call of the Python function.
+            host: The tf.function that is traced, if it is a private copy of this one.
         """
         __tracebackhide__ = True
+        host = self if host is None else host
         graph, running = tf.compat.v1.get_default_graph(), self.recorder.current
         if running is not None:
             running.graph = weakref.ref(graph)
@@ -599,7 +604,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
                 return with_local_variables(self.label, run)
             if not self.checked_effects:
                 warn_before_first_trace(self, call.args)
-            may_create = _tensorflow.may_create_variables(self)
+            may_create = _tensorflow.may_create_variables(host)
             with self._creations.watched(self.label, may_create):
                 try:
                     result = with_room(run) if len(this_thread.calls) == 1 else run()
@@ -609,7 +614,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
                 finally:
                     _tensorflow.hold_custom_gradients(tf.compat.v1.get_default_graph())
             # Not those of a function that the code calls: TensorFlow keeps the trace around it.
-            creates = may_create and _tensorflow.has_created_variables(self)
+            creates = may_create and _tensorflow.has_created_variables(host)
             if running is not None:
                 running.creates = creates
             # TensorFlow discards a trace that creates variables, and can lift their initial values

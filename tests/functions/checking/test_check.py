@@ -571,3 +571,56 @@ def test_what_tables_and_iterators_give_is_not_compared() -> None:
     ):
         assert report.ok
         assert "were not compared" in str(report)
+
+
+class Created(tf.Module):
+    """Creates variables in its first call, the second one below other operations."""
+
+    made: Any = None
+
+    def __call__(self, x):
+        if self.made is None:
+            self.made = [tf.Variable(tf.random.stateless_uniform([2, 4], [1, 2]))]
+            hidden = tf.nn.relu(x @ self.made[0])
+            self.made.append(tf.Variable(tf.random.stateless_uniform([4, 1], [3, 4])))
+            return hidden @ self.made[1]
+        return tf.nn.relu(x @ self.made[0]) @ self.made[1]
+
+
+@pytest.mark.parametrize("look", ["check", "values", "numerics"])
+@pytest.mark.parametrize("made_again", [False, True])
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("kind", ["keras", "module"])
+def test_variables_that_a_look_creates_have_values(
+    look, made_again: bool, nested: bool, kind: str
+) -> None:
+    def make():
+        if kind == "module":
+            return Created()
+        layers = [keras.layers.Dense(4, activation="relu"), keras.layers.Dense(1)]
+        return keras.Sequential(layers)
+
+    model, rate = make(), tf.Variable(0.1)
+
+    @nbfn.function
+    def inner(x):
+        return model(x)
+
+    @nbfn.function
+    def step(x):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((inner(x) if nested else model(x)) ** 2)
+        variables = model.trainable_variables
+        for variable, gradient in zip(variables, tape.gradient(loss, variables), strict=True):
+            variable.assign_sub(rate * gradient)
+        return loss
+
+    x = tf.constant([[1.0, 2.0], [3.0, -4.0]])
+    if made_again:
+        step(x)
+        model = make()
+    looked = getattr(step, look)(x)
+    assert look == "values" or looked.ok, looked
+    before = tf.reduce_mean(model(x) ** 2)
+    assert np.isclose(step(x), before)
+    assert not np.isclose(step(x), before)

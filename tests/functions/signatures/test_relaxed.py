@@ -256,3 +256,12 @@ def test_a_run_uses_the_relaxed_trace() -> None:
     f.relax()
     assert f.run(tf.ones([2]), 3.0).value.numpy().tolist() == [3.0, 3.0]
     assert len(f.traces) == 1
+
+
+def test_traces_on_request_that_differ_in_state_alone_are_said_to() -> None:
+    rate = 1.0
+    f = nbfn.function(lambda x: x * rate)
+    for rate in (1.0, 2.0):  # noqa: B007
+        f.get_concrete_function(tf.ones([8]))
+    with raises(RelaxError):
+        f.relax()
