@@ -29,6 +29,8 @@ def leave_alone(package: str) -> None:
     added rule matches this package only. Without such rules the functions are converted, which is
     slower with equal results.
     """
+    # First, because the first rule that matches a module decides (TensorFlow 2.21,
+    # `conversion.is_allowlisted`).
     if _config is not None and isinstance(_config.CONVERSION_RULES, tuple):
         _config.CONVERSION_RULES = (_config.DoNotConvert(package), *_config.CONVERSION_RULES)
 
@@ -68,6 +70,8 @@ class Conversion:
                 return fn(*args, **kwargs)
             # Not `tf_convert`, which raises errors of another class.
             options = _api.converter.ConversionOptions(
+                # With `user_requested=True`, functions of libraries would be converted, too: the
+                # rules are then not asked (TensorFlow 2.21, `converted_call`).
                 recursive=True, user_requested=False, optional_features=None
             )
             call: Any = _api.converted_call
@@ -131,6 +135,7 @@ def original_line(file: str, line: int) -> tuple[str, int, str] | None:
 
 def _conversions() -> Iterator[Any]:
     """Yields AutoGraph's conversions so far, each with its module and source map."""
+    # Copies, because another thread may convert a function meanwhile.
     for by_options in list(_api._TRANSPILER._cache._cache.values()):
         yield from list(by_options.values())
 

@@ -92,6 +92,7 @@ def listening(listener: Listener) -> Iterator[None]:
     try:
         yield
     finally:
+        # The user's code may have called `clear_op_callbacks`.
         with contextlib.suppress(KeyError):
             _callbacks.remove_op_callback(made)
 
