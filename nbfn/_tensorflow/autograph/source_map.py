@@ -68,10 +68,9 @@ class Conversion:
         with self._context:
             if self._context.status is not _status.ENABLED:
                 return fn(*args, **kwargs)
-            # Not `tf_convert`, which raises errors of another class.
+            # Not `tf_convert`, which raises errors of another class. With `user_requested=True`,
+            # functions of libraries would be converted, too (TensorFlow 2.21, `converted_call`).
             options = _api.converter.ConversionOptions(
-                # With `user_requested=True`, functions of libraries would be converted, too: the
-                # rules are then not asked (TensorFlow 2.21, `converted_call`).
                 recursive=True, user_requested=False, optional_features=None
             )
             call: Any = _api.converted_call
