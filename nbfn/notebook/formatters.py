@@ -78,4 +78,5 @@ def _format(value: Any) -> Any:
     with reporting(f"could not show a {type(value).__name__}, and shows its text"):
         data = views.bundle_of(value)
         return data, views.metadata_of(data)
+    # IPython then uses its other formatters, the text among them.
     return {}

@@ -48,6 +48,7 @@ class CellMagics(RequiresTensorFlowMagics):
     @property
     def _cells(self) -> dict[str, Any]:
         """The traced cells by name, id or text."""
+        # In the namespace, so that `%reset` deletes them with the functions that they hold.
         return self.shell.user_ns.setdefault(_KEPT, {})  # type: ignore[no-any-return]
 
     @magic_arguments()
@@ -84,6 +85,7 @@ class CellMagics(RequiresTensorFlowMagics):
     )
     @argument("--auto", action="store_true", help=SUPPRESS)
     @argument("--device", help="device that the cell runs on, such as CPU:0")
+    # IPython would replace `{x}` and `$x` on the line by values (IPython 9.18).
     @no_var_expand
     @output_can_be_silenced
     @cell_magic

@@ -17,6 +17,7 @@ class RequiresTensorFlowMagics(Magics):
 
     def __init__(self, shell: Any) -> None:
         super().__init__(shell)
+        # After `super().__init__`, which replaces the names in the tables by bound methods.
         for table in self.magics.values():
             for name, magic in table.items():
                 table[name] = _explain_missing(magic)
