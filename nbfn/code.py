@@ -91,6 +91,7 @@ def _libraries() -> tuple[str, ...]:
     import site
     import sysconfig  # imported late, because it is slow to import
 
+    # They may differ: 64-bit Fedora, for example, has a folder of its own for compiled packages.
     names = ("stdlib", "platstdlib", "purelib", "platlib")
     folders = {sysconfig.get_paths()[name] for name in names}
     folders |= {*site.getsitepackages(), site.getusersitepackages()}
@@ -130,6 +131,7 @@ def closure(function: Any) -> dict[str, Any]:
     """Returns the variables that a function closes over, by name, without unbound ones."""
     found = {}
     code, cells = getattr(function, "__code__", None), getattr(function, "__closure__", None)
+    # A variable that is not assigned yet, such as one below a definition, has an empty cell.
     for name, cell in zip(getattr(code, "co_freevars", ()), cells or (), strict=False):
         try:
             found[name] = cell.cell_contents

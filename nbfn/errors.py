@@ -60,6 +60,7 @@ def without_tensorflow(error: Exception) -> TensorFlowError | None:
             f"python -m {install} (in a notebook: %{install})"
         )
     else:
+        # In one line, as an error of the loader may have many.
         what = " ".join(f"{type(error).__name__}: {error}".split())
         replacement = TensorFlowError(
             f"nbfn needs {_TITLES[package]}, and `import {package}` fails ({what}); install it "

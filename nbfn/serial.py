@@ -34,6 +34,7 @@ class ByIdentity(Generic[T]):
         return self._entries[id(key)][1]
 
     def __setitem__(self, key: Any, value: T) -> None:
+        # Weakly, because the callbacks would keep the dictionary as long as its keys live.
         remove = functools.partial(_remove, weakref.ref(self), id(key))
         self._entries[id(key)] = weakref.ref(key, remove), value
 

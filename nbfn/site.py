@@ -94,6 +94,7 @@ def reached_from_cells(module: str | None, place: str) -> tuple[str, str]:
     if module not in sys.modules or names is None or names.get("__name__") == module:
         return "", place
     source = sys.modules[module]
+    # Of a list, because another thread may add names meanwhile.
     alias = next((name for name, value in list(names.items()) if value is source), None)
     return ("", f"{alias}.{place}") if alias else (f"import {module}\n", f"{module}.{place}")
 
@@ -171,6 +172,7 @@ def definition_site(code: CodeType | None) -> Site:
 
 
 def _site(frame: FrameType, cell: Cell | None = None) -> Site:
+    # `co_positions` has one entry for each unit of two bytes.
     position = frame.f_lasti // 2
     span = next(itertools.islice(frame.f_code.co_positions(), position, None), None)
     return Site(frame.f_code.co_filename, frame.f_lineno, cell, span)

@@ -15,6 +15,7 @@ from nbfn.package import __version__
 STATIC = Path(__file__).parent / "views" / "static"
 """Folder of the built bundle of the views."""
 
+# `blob:`, because `_SCRIPT` imports the bundles from objects in memory: the page has no server.
 POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' blob:; "
     "img-src data: blob:"
@@ -95,5 +96,7 @@ def _file(name: str) -> str:
 
 def _data(id: str, text: str, type: str) -> str:
     """Renders a text for a script of the page to read; the text cannot close the element."""
+    # JSON allows this form of `<`. The bundles need none: esbuild writes `<\/script` in their texts
+    # (0.28).
     safe = text.replace("<", "\\u003c") if type.endswith("json") else text
     return f'<script type="{type}" id="{id}">{safe}</script>'

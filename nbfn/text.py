@@ -76,6 +76,7 @@ def data_size(nbytes: float | None) -> str:
         return ""
     units = iter(("B", "kB", "MB", "GB", "TB"))
     unit = next(units)
+    # With three digits, 999.5 would become 1,000.
     while nbytes >= (1000 if unit == "B" else 999.5) and unit != "TB":
         nbytes, unit = nbytes / 1000, next(units)
     digits = 2 if nbytes < 9.95 else 3
@@ -84,6 +85,7 @@ def data_size(nbytes: float | None) -> str:
 
 def significant(value: float, digits: int) -> str:
     """Rounds to significant digits, with thousands separators: ``2.41``, ``40``, ``1,230``."""
+    # `g` alone would write large numbers with an exponent.
     rounded = float(f"{value:.{digits}g}")
     return f"{rounded:,.3f}".rstrip("0").rstrip(".")
 
@@ -97,6 +99,7 @@ def duration(seconds: float | None) -> str:
         return "0 ms"
     if milliseconds < 0.095:
         return f"{significant(milliseconds * 1e3, 2)} µs"
+    # Each limit is where rounding would reach the next unit: 999.5 ms would become 1,000 ms.
     if milliseconds < 999.5:
         return f"{significant(milliseconds, 2 if milliseconds < 99.5 else 3)} ms"
     if seconds < 59.95:
@@ -178,6 +181,8 @@ def apart(old: str, new: str, most: int) -> tuple[str, str]:
     """Cuts two texts to `most` characters, starting a little before their first difference."""
     if max(len(old), len(new)) > most:
         pairs = enumerate(zip_longest(old, new))
+        # If one text is the beginning of the other, they differ where it ends: `zip_longest` gives
+        # None.
         start = next((n for n, (one, other) in pairs if one != other), 0) - _BEFORE
         if start > 0:
             old, new = f"…{old[start:]}", f"…{new[start:]}"

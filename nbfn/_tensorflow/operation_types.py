@@ -7,6 +7,9 @@ from typing import Any
 
 CALLBACK = "nbfn_callback"
 """Part of the names of operations that only inspect values."""
+# By prefix, as TensorFlow adds versions of operations (`...V2`) but does not rename them. A new one
+# thus counts as an effect, which costs speed, not correctness. The attribute `is_stateful` is no
+# substitute: it is also set for reading a variable.
 _OUTSIDE = ("PyFunc", "EagerPyFunc", "Print", "WriteFile", "Save")
 
 _ASSIGNING = ("Assign", "ResourceScatter", "ResourceApply", "ResourceSparseApply", "Rng")

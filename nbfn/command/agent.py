@@ -45,6 +45,8 @@ class Agent:
     """
 
     def __init__(self) -> None:
+        # Reentrant: the finalizer `_on_call` may run on a thread that has the lock, at any
+        # allocation.
         self._lock = threading.RLock()
         self._put: dict[str, dict[str, protocol.ProtocolRecord]] = {}
         self._removed: dict[str, set[str]] = {}
@@ -66,6 +68,7 @@ class Agent:
     def _add(self, rows: Iterable[tuple[str, Any]]) -> None:
         with self._lock:
             for name, table in rows:
+                # A row may come again after it was removed.
                 self._put.setdefault(name, {}).update(table)
                 self._removed.setdefault(name, set()).difference_update(table)
 

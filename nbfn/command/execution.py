@@ -77,6 +77,7 @@ class Execution:
             record_timing=False,
         )
         self._manager: Any = None
+        # A file: a pipe that nobody reads would block the kernel once it is full.
         self._output: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - `end` closes it
         self._ready = 0
         self._group: int | None = None
@@ -111,6 +112,7 @@ class Execution:
         try:
             found = await self._ask("begin()")
         except _NoAnswerError as error:
+            # The `repr` of a text, with its quotes.
             executable = await self._evaluate("__import__('sys').executable", "text/plain")
             missing = error.name in ("ModuleNotFoundError", "ImportError")
             raise CommandError(
@@ -213,6 +215,7 @@ class Execution:
         sent = client.execute("", silent=True, user_expressions={"it": expression})
         while True:
             try:
+                # A kernel that has died sends no answer, so it is looked at each second.
                 reply = await client.get_shell_msg(timeout=1)
             except Empty:
                 if not await self._manager.is_alive():

@@ -22,6 +22,7 @@ class _Group(click.Group):
     """Prints each error in one line."""
 
     def invoke(self, ctx: click.Context) -> Any:
+        # click itself does not know this variable (8.5, https://no-color.org).
         if "NO_COLOR" in os.environ:
             ctx.color = False
         try:

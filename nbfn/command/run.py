@@ -131,6 +131,7 @@ class _Run:
         assert task is not None
 
         def end(reason: Exit) -> None:
+            # A second signal must not interrupt the end of the kernel.
             if self._ended_by is None:
                 self._ended_by = reason
                 task.cancel()

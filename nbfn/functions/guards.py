@@ -34,6 +34,7 @@ Objects = tuple[tuple[str, Any], ...]
 """The objects among the arguments of a call, by name."""
 
 _NOTHING = State()
+# Bounds for functions that get new objects at each call. What is dropped is computed again.
 _MAX_KNOWN = 64
 _MAX_STATES = 1024
 
@@ -122,6 +123,7 @@ class Guards:
         self._made = 0
         self._graph_time = NOTHING
         self._settings: frozenset[str] = frozenset()
+        # Reentrant, because `guarded` reads `state`.
         self._lock = threading.RLock()
 
     @property
@@ -300,6 +302,8 @@ class Guards:
             graph_time = self._graph_time.and_of(at_graph_time)
             if graph_time != self._graph_time:
                 self._graph_time, self._own = graph_time, _NOTHING
+                # The walk now leaves out what runs at graph time: earlier states must not differ by
+                # that.
                 self._replace(now, self.fingerprints(objects))
             self._current = None  # the current state may depend on what is exempt
 
@@ -351,6 +355,7 @@ class Guards:
     def _state_with(self, fingerprints: Fingerprints) -> GuardedState:
         """Returns the state with these fingerprints; a new one if there is none."""
         with self._lock:
+            # The newest first: a value mostly returns to what it was before.
             for state in reversed(self._states.values()):
                 if state.fingerprints == state.without_exempt(fingerprints):
                     return state

@@ -116,6 +116,7 @@ def _outermost_call(error: BaseException) -> tuple[Any, Any, Any] | None:
     found = None
     for frame, _ in traceback.walk_tb(error.__traceback__):
         found = found or next(_call_in(frame), None)
+        # User code below the call has failed, not a graph that the call ran.
         if not is_library(frame.f_code.co_filename):
             found = None
     if found is None:

@@ -16,6 +16,7 @@ from comm.base_comm import BaseComm, CommManager
 
 TARGET = "nbfn"
 PRESENCE = "nbfn.presence"
+# A page that was closed without a message leaves its client behind.
 MAX_CLIENTS = 16
 
 

@@ -43,10 +43,12 @@ class Extension:
         self.tracebacks.register()
         register_formatters(self.shell)
         self.displays.register()
+        # Last: a page may send requests as soon as it hears of nbfn.
         self.channel.open()
 
     def unload(self) -> None:
         """Reverts everything that `load` did."""
+        # First, for the same reason.
         self.channel.close()
         self.displays.unregister()
         unregister_formatters(self.shell)

@@ -47,4 +47,5 @@ def _format(value: Any) -> Any:
     with reporting(f"could not show a {type(value).__name__}, and shows its text"):
         data = bundle_of(value)
         return data, metadata_of(data)
+    # IPython then uses its other formatters, the text among them.
     return {}

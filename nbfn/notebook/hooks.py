@@ -78,6 +78,7 @@ class Hooks:
         """Removes the registration."""
         self._shell.events.unregister("pre_run_cell", self.before)
         self._shell.events.unregister("post_run_cell", self.after)
+        # IPython removes a transformer that has raised (IPython 9.18).
         if self in self._shell.ast_transformers:
             self._shell.ast_transformers.remove(self)
         while self._entered:  # the cell that unloads nbfn, whose end no hook reports
@@ -269,6 +270,7 @@ class Hooks:
         """Schedules a read of values and objects on the main thread, between cells."""
         loop = getattr(getattr(self._shell, "kernel", None), "io_loop", None)
         if loop is not None:
+            # The kernel's loop runs on the main thread and is idle between cells.
             loop.add_callback(self._update_shown)
 
     def _update_shown(self) -> None:

@@ -40,6 +40,7 @@ class ProgressDisplay:
         self._shown = rows
         if getattr(self._shell, "kernel", None) is not None:
             self._publish(rows)
+        # Elsewhere, such as in a log file, each update would be a new line.
         elif sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
             _write_line(rows)
 

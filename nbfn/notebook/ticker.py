@@ -48,6 +48,7 @@ class Ticker:
         """Stops the thread, and flushes the rest."""
         if self._thread is not None:
             self._stop.set()
+            # Joined, so that no update of the cell comes after its end.
             self._thread.join()
             self._thread = None
         self._tick(dict, marks=True)

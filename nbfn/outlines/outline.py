@@ -43,6 +43,7 @@ _CELL = "text-align:left;vertical-align:top;padding:2px 12px 2px 0"
 _HANGING = "padding-left:1.5em;text-indent:-1.5em"
 _INSIDE = "margin-left:1.2em"
 _BRANCH = ' style="margin-left:1.2em"'
+# Only JupyterLab and its kin have this variable.
 _MUTED = "color:var(--jp-ui-font-color2,inherit);opacity:0.85"
 _SIDES = "width:100%;max-width:72em;table-layout:fixed;overflow-wrap:anywhere"
 # Colours that let a light and a dark page, and its text, shine through.
@@ -100,6 +101,7 @@ class Table:
         rows = self.rows[:MAX_ROWS] if self.newest is None else self.rows[-self.newest :]
         return [[_clip(cell) for cell in self._stored_cells(row)] for row in rows]
 
+    # It writes to `__dict__` directly, which a frozen dataclass allows.
     @functools.cached_property
     def _columns(self) -> list[int]:
         """The columns that pages have, from 0."""
@@ -396,6 +398,7 @@ def _html(words: Words) -> str:
     return (
         f"{shown}: <code>{code}</code>"
         if "\n" not in code
+        # `pre` would inherit the indent of `_HANGING`.
         else f'{shown}:<pre style="text-indent:0">{code}</pre>'
     )
 

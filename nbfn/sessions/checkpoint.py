@@ -102,6 +102,7 @@ def save(path: str | os.PathLike[str]) -> Checkpoint:
         # With numbers, because a checkpoint does not keep the order.
         by_name = {f"{number} {name}": each for number, (name, each) in owners}
         parts = {**notebook.parts(), _BY_NAME: _holder(by_name)}
+        # `save` would add a number to the path, and write the file `checkpoint` next to it.
         tf.train.Checkpoint.write(_holder(parts), str(beside))
         with uninterrupted():
             # The index is moved last: without it, TensorFlow sees no checkpoint.
@@ -155,6 +156,8 @@ def restore(path: str | os.PathLike[str], *, partial: bool = False) -> Checkpoin
             f"(partial=True restores the rest){_advice(found.uncalled)}"
         )
     with uninterrupted():
+        # `expect_partial`, because a holder may have less than the checkpoint; TensorFlow would
+        # warn.
         for parts in found.reads:
             tf.train.Checkpoint.read(_holder(parts), prefix).expect_partial()
         notebook.state.compute_derived_values()
@@ -289,6 +292,7 @@ def _trackable(value: Any, seen: dict[int, Any], is_empty_too: bool) -> Any | No
     """Returns what TensorFlow can track of a value: itself, or the variables below it, or None."""
     if id(value) in seen:
         return None
+    # With the value, so that nothing else gets its id during the walk.
     seen[id(value)] = value
     if _is_saved(value):
         return value
@@ -396,5 +400,6 @@ def _files(prefix: Path) -> list[Path]:
 
 
 def _flush(file: Path) -> None:
+    # Before the file is renamed: a file system may write a new name to disk before the contents.
     with file.open("rb") as opened:
         os.fsync(opened.fileno())

@@ -296,6 +296,7 @@ def _saved_graph(concrete: Any) -> _Saved:
     """Describes a graph that is not the trace of a function: a signature, or TensorFlow 1 code."""
     specs, named = concrete.structured_input_signature
     names = [getattr(spec, "name", None) or f"x{i}" for i, spec in enumerate(specs)]
+    # In a model of TensorFlow 1, an input may have any name, also one that is no identifier.
     names = [re.sub(r"\W|^(?=\d)", "_", name) for name in (*names, *named)]
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     signature = inspect.Signature([inspect.Parameter(name, kind) for name in names])

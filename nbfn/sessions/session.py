@@ -103,6 +103,7 @@ class Session:
                     elif isinstance(function, TracedFunction) and function.owner is None:
                         named[f"{name}.{method}"] = function  # a static method
         ids = {id(function) for function in named.values()}
+        # In reverse, so that the first of several names stays.
         owned = {id(value): name for name, value in reversed(public)}
         for function in live_functions():
             owner = getattr(function, "owner", None)
@@ -426,6 +427,7 @@ def _below(named: Iterable[tuple[str, Any]], path: str, seen: set[int]) -> list[
             if hasattr(type(value), "named_variables") and hasattr(type(value), "__getitem__"):
                 with contextlib.suppress(NbfnError):
                     return [value[rest]]  # modules of nbfn resolve their own paths
+            # Only what is above counts as seen: a shared object must be found on each path to it.
             found = _below(children(value, whole=True), rest, seen | {id(value)})
             if found:
                 return found

@@ -29,6 +29,7 @@ from nbfn.state.values.introspection import (
 )
 
 Check = Callable[[], bool]
+# Measured: below it, the iterators of a column cost more than they save.
 _FEW = 4
 
 
@@ -197,6 +198,7 @@ def _of_functions(checks: list[CodeCheck]) -> Iterator[Check]:
     def is_as_before() -> bool:
         functions = list(map(_call, references))
         return (
+            # Lists compare by identity first; only replaced code is compared by value.
             list(map(_CODE, functions)) == codes
             and tuple(map(id, map(_DEFAULTS, functions[:count]))) == ids
             and not any(map(_ATTRIBUTES, map(_call, bare)))
@@ -211,6 +213,8 @@ def _of_names(checks: list[NamesCheck]) -> Iterator[Check]:
     for is_all in (True, False):
         inside = [each for each in checks if each.is_all is is_all]
         found = [(holder, each) for each in inside if (holder := _Holder.of(each.holder))]
+        # `_dictionaries_of` chains modules, classes and objects, so the checks must be in this
+        # order.
         found.sort(key=lambda each: each[0].kind)
         if found:
             yield functools.partial(_or_each, _names_check(*zip(*found, strict=True)), inside)
@@ -292,6 +296,8 @@ def _are_same(
 def _or_each(is_same: Check, checks: Sequence[CodeCheck | NamesCheck]) -> bool:
     """Returns whether a column holds; if it does not, whether each check holds by itself."""
     try:
+        # Stricter than the checks: it also fails if a function gets an attribute that nothing
+        # reads, or if names are in another order.
         if is_same():
             return True
     except _CHANGED:

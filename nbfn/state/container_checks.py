@@ -51,9 +51,11 @@ def _add_checks(value: Any, fetch: Fetch, found: list[Check], left: list[int]) -
     is_dict = is_a(value, dict)
     left[0] -= _PARTS_OF_CONTAINER + len(value)
     keys = _flat(value) if is_dict else []
+    # Keys that are user objects would be kept alive, or compared by their own `__eq__`.
     if left[0] < 0 or not all(is_immutable(key) or is_a(key, type) for key in keys):
         return False
     items = value.items() if is_dict else enumerate(value)
+    # A class as key, as in a table of dispatched types, is the user's to free.
     checks = [IdentityCheck(None, key, is_weak=is_a(key, type)) for key in keys]
     for key, item in items:
         if is_immutable(item):

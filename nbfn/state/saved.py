@@ -22,6 +22,8 @@ from nbfn.state.values.introspection import own_attributes
 from nbfn.state.values.random_numbers import random_state, restore_random_state
 from nbfn.state.values.referents import HOLDERS
 
+# A trial copies and compares all of it, so the time has a bound. What lies deeper, or in larger
+# containers, is neither reported nor restored.
 _MAX_DEPTH = 6
 _MAX_ITEMS = 10_000
 _WITH_USER_DATA: tuple[type, ...] = (
@@ -57,6 +59,7 @@ class _Holder:
             if content(before) != content(after):
                 yield self.name, after
             return
+        # Not a set: changes are reported in the order of the attributes.
         for key in {**before, **after}:
             old, new = before.get(key, _MISSING), after.get(key, _MISSING)
             if old is not new and content(old) != content(new):
@@ -163,6 +166,7 @@ def _holder(name: str, value: Any) -> _Holder | None:
     if isinstance(value, (list, deque, set, bytearray, dict)) and len(value) > _MAX_ITEMS:
         return None
     if isinstance(value, set):
+        # All are restored in place, because user code may hold further references to them.
         return _Holder(name, lambda: set(value), lambda old: _refill(value, value.update, old))
     if isinstance(value, (list, deque, bytearray)):
         return _Holder(name, lambda: list(value), lambda old: _refill(value, value.extend, old))

@@ -97,6 +97,7 @@ def changed_roots(before: Fingerprints, after: Fingerprints) -> list[Change]:
     """
     found = _with_hidden(changes(before, after))
     routes = {source.route for source, _ in found}
+    # Another object has other sources below it, which appear and disappear with it.
     is_another = any(set(_IDENTITIES) & {old.kind, new.kind} for _, (old, new) in found)
     return [
         (source, pair)

@@ -111,6 +111,8 @@ _OF_TRAINABLE = frozenset({"trainable", "trainable_variables", "non_trainable_va
 # Methods of C classes, such as `wrapt.ObjectProxy` below TensorFlow's tracked dicts; they have no
 # weak references, and keep no object of the user's alive.
 _OF_C = (GetSetDescriptorType, MethodDescriptorType, WrapperDescriptorType)
+# Bounds of one walk, so that its time has a bound. What is beyond them is not guarded (see
+# tests/state/test_walk.py).
 _MAX_OBJECTS = MAX_PARTS
 _MAX_ITEMS = 50 * MAX_PARTS
 _MAX_FUNCTIONS = 500
@@ -140,9 +142,12 @@ class Walk:
         self._settings: list[SettingsCheck] = []
         self._parts: dict[str, set[Part]] = defaultdict(set)
         for name in attributes:
+            # A part only counts if no code reads the whole attribute.
             if not isinstance(name, str) and name[0] not in attributes:
                 self._parts[name[0]].add(name[1])
         names = {name if isinstance(name, str) else name[0] for name in attributes}
+        # Python looks special methods up in the class only, so they are in `_specials`. Sorted, so
+        # that the sources, and with them the messages, have the same order in each process.
         self._wanted = sorted(name for name in names if not name.startswith("__"))
         self._specials = special_methods.ALWAYS | (attributes & special_methods.IF_USED)
         self._read_in: dict[str, set[str]] = defaultdict(set)  # by package, in its methods
@@ -200,6 +205,7 @@ class Walk:
 
     def finish(self) -> State:
         """Returns the state, with its checks."""
+        # Columns first: they are the cheapest, and most changes show in them.
         settings = [functools.partial(settings_hold, self._settings)] if self._settings else []
         self.state.checks[:0] = [*in_columns(self._checks), *settings]
         return self.state
@@ -254,6 +260,7 @@ class Walk:
                 self._check(fetch, value, found.content)
                 return
         elif value is not ABSENT and self._graph_time.changes(value):
+            # Its content changes when the graph runs, so only its identity counts.
             address = id(value)  # the check must not keep the value alive
             found = Fingerprint(("holder", address), f"another {type(value).__name__}")
             state.fingerprints[source] = found
@@ -325,6 +332,7 @@ class Walk:
         most = max(0, min(self._items_left, MAX_PARTS))
         for i, item in enumerate(itertools.islice(items, most)):
             self._items_left -= 1
+            # Keys and values alternate: see `items_of`.
             if is_dict and not i % 2:
                 key = item
             if not is_immutable(item):
@@ -350,6 +358,7 @@ class Walk:
 
     def _visit_functions(self, name: str, route: str, functions: list[FunctionType]) -> None:
         """Visits what a user function leads to, and what is bound to its arguments."""
+        # Checked even if the function runs at graph time: new code makes a new graph.
         for each in functions:
             self._check_code(name, route, each)
         if any(self._graph_time.runs(each.__code__) for each in functions):
@@ -435,6 +444,7 @@ class Walk:
         for each, parts in settings.parts.items():
             is_list = isinstance(vars(value)[each], list)
             if is_list:
+                # Messages count the layers as `model.layers` does, which may omit the input layer.
                 text = f"{len(shown_parts(value, each))} {each.lstrip('_')}"
                 fingerprints[self._source_of_setting(here, value, each)] = Fingerprint(
                     content_of(parts), text
@@ -722,6 +732,8 @@ def state_of(
     codes = tuple(each.__code__ for _, value in values for each in unwrapped(value))
     before = wanted = attributes | _named_before.get(codes, frozenset())
     for _ in range(_MAX_ROUNDS):  # until the code found names no new attributes
+        # Again from the start: an object that was visited before an attribute's name was known was
+        # visited without it.
         walk = Walk(wanted, graph_time, classes)
         for name, value in values:
             walk.enter(name, name, value)

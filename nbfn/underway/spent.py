@@ -56,6 +56,7 @@ class _Thread(threading.local):
     """Lives as long as its thread; its `spent` lives on."""
 
     def __init__(self) -> None:
+        # Python calls this in each thread that uses the object.
         self.spent = Spent()
         self.owner = _Owner()
         with _lock:

@@ -7,6 +7,7 @@ import { messageIn } from './messages';
 export const VERSION = '0.1.0';
 
 /** Identifies the page, so that the kernel knows which comms belong to one page. */
+// Not `crypto.randomUUID`, which exists only on secure pages: a server may be reached by http.
 const PAGE = `${Date.now().toString(36)}-${Math.random().toString(36).slice(2)}`;
 
 /** Maximum time to wait for a subshell; a setting or an old kernel may never start one. */

@@ -88,6 +88,7 @@ export class Store {
     let isReleased = false;
     return () => {
       const left = (this._requested.get(target) ?? 0) - 1;
+      // The returned function may be called more than once.
       if (isReleased) {
         return;
       }

@@ -38,6 +38,7 @@ class OutputView extends Widget implements IRenderMime.IRenderer {
     this._tracker = tracker;
     this._trans = trans;
     this.addClass('nbfn-Output');
+    // An output that is scrolled out of sight draws no changes.
     this._observer = new IntersectionObserver(entries => {
       this._isSeen = entries.at(-1)?.isIntersecting === true;
       this._mounted?.setActive(this._isSeen);

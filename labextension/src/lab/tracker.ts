@@ -48,6 +48,7 @@ export class SessionTracker {
         session.setActive(!document.hidden);
       }
     });
+    // A subshell is a thread of the kernel, which lives until it is deleted.
     window.addEventListener('pagehide', () => {
       this._links.forEach(link => link.endSubshell());
     });

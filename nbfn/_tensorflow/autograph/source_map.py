@@ -29,6 +29,8 @@ def leave_alone(package: str) -> None:
     added rule matches this package only. Without such rules the functions are converted, which is
     slower with equal results.
     """
+    # First, because the first rule that matches a module decides (TensorFlow 2.21,
+    # `conversion.is_allowlisted`).
     if _config is not None and isinstance(_config.CONVERSION_RULES, tuple):
         _config.CONVERSION_RULES = (_config.DoNotConvert(package), *_config.CONVERSION_RULES)
 
@@ -66,7 +68,8 @@ class Conversion:
         with self._context:
             if self._context.status is not _status.ENABLED:
                 return fn(*args, **kwargs)
-            # Not `tf_convert`, which raises errors of another class.
+            # Not `tf_convert`, which raises errors of another class. With `user_requested=True`,
+            # functions of libraries would be converted, too (TensorFlow 2.21, `converted_call`).
             options = _api.converter.ConversionOptions(
                 recursive=True, user_requested=False, optional_features=None
             )
@@ -131,6 +134,7 @@ def original_line(file: str, line: int) -> tuple[str, int, str] | None:
 
 def _conversions() -> Iterator[Any]:
     """Yields AutoGraph's conversions so far, each with its module and source map."""
+    # Copies, because another thread may convert a function meanwhile.
     for by_options in list(_api._TRANSPILER._cache._cache.values()):
         yield from list(by_options.values())
 

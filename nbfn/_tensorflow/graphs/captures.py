@@ -35,6 +35,7 @@ def variables_of(graph: Any) -> list[Any]:
 
 def captured(concrete: Any) -> list[Captured]:
     """Returns the captures of a trace in the order of first use."""
+    # By id: a tensor is not hashable, and `==` compares values (TensorFlow 2).
     variables = {id(variable.handle): variable for variable in variables_of(concrete.graph)}
     return [Captured(h, variables.get(id(h))) for h in concrete.captured_inputs]
 
@@ -58,6 +59,7 @@ class GraphCapture:
         variable = self._variable()
         if variable is None:
             return None
+        # As reading the variable does, so that calls report it to tapes.
         graph.watch_variable(variable)
         return graph.capture(variable.handle)
 

@@ -16,6 +16,7 @@ from typing import Any
 from nbfn._tensorflow.base import internal
 from nbfn._tensorflow.graphs.function_graphs import graphs_in
 
+# https://github.com/tensorflow/tensorflow/issues/27492 and 97697.
 _registry = getattr(internal("framework.ops"), "gradient_registry", None)
 _entries: dict[str, dict[str, Any]] = getattr(_registry, "_registry", {})
 _HELD = "_nbfn_custom_gradients"

@@ -49,6 +49,7 @@ def _capture_ids(concrete: Any) -> Any:
     graph = concrete.graph
     # Captures that are resolved at each call.
     if getattr(graph, "deferred_external_captures", None):
+        # What these return may differ at each call, so such traces are never equal.
         return object()
     return [id(external) for external, _ in graph.captures]
 
@@ -88,6 +89,7 @@ def _form_of(attribute: Any, functions: Mapping[str, Any], forms: Any) -> Any:
     called = [each.name for each in (attribute.func, *attribute.list.func) if each.name]
     if called:
         return [_form_of_function(name, functions, forms) for name in called]
+    # The name of a call's gradient has a number that is unique in the process.
     if attribute.s.startswith(tuple(each.encode() for each in _OF_NAMES)):
         return None
     return attribute.SerializeToString(deterministic=True)

@@ -30,6 +30,7 @@ def outputs_of(graph: Any) -> list[Any]:
     """
     outputs = list(getattr(graph, "outputs", ()))
     structure = getattr(graph, "structured_outputs", outputs)
+    # A part that is None has no output.
     flat = tf.nest.flatten(structure, expand_composites=True)
     return outputs[: sum(each is not None for each in flat)]
 

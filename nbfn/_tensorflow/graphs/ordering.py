@@ -64,6 +64,7 @@ _LOOPS_AND_BRANCHES = frozenset({"While", "If", "Case"})
 _CALLS = _LOOPS_AND_BRANCHES | {"StatefulPartitionedCall"}
 NODE_IN_ERROR = re.compile(r"\{\{node ([^}]+)\}\}")
 """How the runtime names an operation in its messages (TensorFlow 2.21)."""
+# Without a limit, n operations that may fail above m writes would get n * m edges.
 MAX_EDGES = 8
 """Maximum number of direct dependencies; more are joined by a ``NoOp``."""
 
@@ -88,6 +89,7 @@ def keep_order(graph: Any) -> None:
     writing: list[Any] = []
     for op in operations:
         fails, writes = may_fail(op), _writes(op.type)
+        # Before it is added to either list, so that it does not depend on itself.
         if writes and risky:
             risky = _waited_for(graph, op, risky)
         if fails and writing:
@@ -126,6 +128,7 @@ def _waited_for(graph: Any, op: Any, above: list[Any]) -> list[Any]:
     if len(above) > MAX_EDGES:
         with graph.control_dependencies(above):
             above = [tf.no_op()]
+    # It depends on its producers anyway.
     producers = {id(each.op) for each in op.inputs} | {id(op)}
     op._add_control_inputs([each for each in above if id(each) not in producers])
     return above
@@ -173,6 +176,7 @@ def add_callback(callback: Callable[..., Any], tensors: list[Any], before: Any =
     Returns:
         The operation that calls `callback`.
     """
+    # The only device with a kernel for Python functions.
     with tf.device("CPU:0"):
         operation = tf.numpy_function(callback, tensors, tf.bool, name=CALLBACK).op
     manager: Any = getattr(operation.graph, "experimental_acd_manager", None)

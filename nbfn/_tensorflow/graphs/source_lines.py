@@ -24,6 +24,7 @@ Place = tuple[str, int]
 
 def current_user_line() -> Place | None:
     """Returns file and line of the running user code, also if AutoGraph has converted it."""
+    # TensorFlow's stack has the user's lines in place of those that AutoGraph generated.
     stack = _tf_stack.extract_stack() if _tf_stack is not None else traceback.extract_stack()
     return next((place for place in _places(stack) if _is_users(place)), None)
 

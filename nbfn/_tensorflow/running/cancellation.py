@@ -139,6 +139,8 @@ class Cancellation:
         """The manager that TensorFlow uses when a function starts."""
         # The only attribute of a manager that `execute_with_cancellation` reads (TensorFlow 2.21).
         if threading.get_ident() != self._thread or self._manager.is_cancelled:
+            # A manager that was cancelled would also cancel what starts later, such as the cell
+            # that the user runs after an interrupt.
             return _cancellation.CancellationManager()._impl
         return self._manager._impl
 

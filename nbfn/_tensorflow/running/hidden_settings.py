@@ -29,6 +29,7 @@ def keras_generator() -> Any:
     ``keras.utils.set_random_seed`` removes it, and the next draw without a seed makes another one
     (Keras 3.15, `random/seed_generator.py`).
     """
+    # Not imported: if Keras is not loaded, there is no generator yet.
     state = sys.modules.get("keras.src.backend.common.global_state")
     return getattr(getattr(state, "GLOBAL_STATE_TRACKER", None), "global_seed_generator", None)
 
@@ -55,6 +56,7 @@ def settings_of(graph: Any) -> frozenset[str]:
     found = set() if types.isdisjoint(HIDDEN_STATE) else {"tf.random.set_seed"}
     if any(each.startswith("Write") and each.endswith("Summary") for each in types):
         found.add("tf.summary.experimental.set_step")
+    # By id, as tensors are not hashable (TensorFlow 2).
     captured = {id(external) for external, _ in graph.captures}
     for name in _OF_GENERATORS:
         state = getattr(SETTINGS[name](), "state", None)

@@ -17,6 +17,7 @@ from nbfn._tensorflow.base import degraded
 from nbfn.errors import NbfnError
 
 try:
+    # Not public, but there is no public reader of the profiler's files (TensorFlow 2.21).
     from tensorflow.tsl.profiler.protobuf import xplane_pb2
 except ImportError:
     xplane_pb2 = None

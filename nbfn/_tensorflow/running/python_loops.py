@@ -30,6 +30,7 @@ class Counter:
     def begin(self, total: Any) -> Any:
         """Sets done to 0 and the total to an int64 scalar; returns the operation."""
         with tf.device("CPU:0"):
+            # Both numbers in one variable, so that no reader sees those of two loops.
             value = tf.stack([tf.constant(0, tf.int64), total])
             return tf.raw_ops.AssignVariableOp(resource=self._handle(), value=value)
 
@@ -41,6 +42,7 @@ class Counter:
 
     def read(self) -> tuple[int, int] | None:
         """Returns done and total; None if no graph has begun."""
+        # A view may read it while a graph is built on this thread.
         with tf.init_scope(), tf.device("CPU:0"):
             handle = self._handle()
             if not tf.raw_ops.VarIsInitializedOp(resource=handle):

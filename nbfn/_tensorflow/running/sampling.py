@@ -36,6 +36,8 @@ def called_in(stack: Iterable[FrameType]) -> tuple[Any, bool] | None:
         stack: Frames of a traceback; not those of another running thread.
     """
     frames = list(stack)
+    # The frames of a running thread may end while they are read, which has crashed CPython 3.11; so
+    # other threads are known by names and lines only (`StackFrame`).
     functions = (frame.f_locals.get("self") for frame in frames if frame.f_code is _CALL)
     function = next((each for each in functions if isinstance(each, Function)), None)
     is_traced = any(frame.f_code.co_name == TRACES for frame in frames)

@@ -54,6 +54,8 @@ TraceCache: Any = _cache_class() or object
 """The class of trace caches; ``object`` if TensorFlow's cannot be observed."""
 
 
+# Not an `Exception`: TensorFlow's error handlers (`filter_traceback`, TensorFlow 2.21) and those of
+# user code in ``__tf_tracing_type__`` must let it pass.
 class LookedUp(BaseException):
     """Ends a dry run where tracing would begin; never leaves nbfn.
 
@@ -115,6 +117,7 @@ class ObservedCache(DryCache):
         context = _strict(context, function_type, context_key)
         found = super().lookup(function_type, context)
         if found is None and saving():
+            # In this order, as the comparison without names visits all traces.
             found = self._lookup_unnamed(function_type, context)
         self.end_dry_run(found, function_type)
         if found is None:
@@ -136,6 +139,8 @@ class ObservedCache(DryCache):
         return None
 
     def add(self, fn: Any, context: Any = None) -> None:
+        # Only now is it known what the Python code read, so the key of the miss is not that of the
+        # trace.
         context_key = self._observer.context_key_after_trace(fn)
         older = self._observer.equivalent(fn)
         # An older trace that does the same gets a second key.
@@ -143,6 +148,8 @@ class ObservedCache(DryCache):
         if older is None:
             self._observer.on_added(fn)
 
+    # Asked with ``reduce_retracing``. With the strict context, only traces whose Python values have
+    # the same types and identities are generalised together.
     # Here TensorFlow passes the context first, to all other methods last (TensorFlow 2.21).
     def generalize(self, context: Any, function_type: Any) -> Any:
         context_key = self._observer.context_key(function_type)
@@ -159,6 +166,7 @@ class ObservedCache(DryCache):
         return bool(keys)
 
     def values(self) -> list[Any]:
+        # Without repetitions: `add` may have put one trace under several keys.
         return list(dict.fromkeys(super().values()))
 
 
@@ -210,6 +218,8 @@ def _values(function_type: Any) -> Iterator[Any]:
             is_odd = isinstance(node.value, float) and (node.value == 0 or math.isnan(node.value))
             yield str(node.value) if is_odd else node.value
         elif isinstance(node, ObjectNode):
+            # An id may be that of an object that was freed. TensorFlow's own part of the key, which
+            # compares the weak references, then differs.
             yield id(node.reference())
         elif isinstance(node, ContainerNode) and node.kind == "dict":
             yield frozenset(node.children)  # the keys as text: 1 and True are equal
@@ -255,4 +265,7 @@ def concrete_functions(function: Any) -> list[Any]:
 def mute_tracing_warning(function: Any) -> None:
     """Disables TensorFlow's own warning about frequent retracing for one function."""
     if hasattr(function, "_omit_frequent_tracing_warning"):
+        # It counts functions with equal code as one, so it warns of cells that are run again, and
+        # names no cause (https://github.com/tensorflow/tensorflow/issues/43555).
+        # `recording/limit.py` warns.
         function._omit_frequent_tracing_warning = True

@@ -34,6 +34,8 @@ _traceback_utils = internal("util.traceback_utils")
 EagerTensor: type = getattr(_ops, "EagerTensor", None) or type(tf.constant(0))
 """The class of eager tensors, without making one, which would initialise the devices."""
 
+# Handles have no cheap key: TensorFlow's key also has the dtypes and shapes behind them
+# (`Tensor.__tf_tracing_type__`, TensorFlow 2.21).
 # As DTypes and as their enums: `_public_tensor_key` has the one, `_cheap_tensor_key` the other.
 _HANDLES = frozenset(
     {tf.resource, tf.variant, tf.resource.as_datatype_enum, tf.variant.as_datatype_enum}
@@ -69,6 +71,8 @@ def _public_tensor_key(tensor: Any) -> Any:
     return None if tensor.dtype in _HANDLES else (tensor.dtype, tuple(tensor.shape))
 
 
+# Each hit makes one for each tensor; that from the public attributes takes three times as long
+# (TensorFlow 2.21).
 tensor_key: Callable[[Any], Any] = (
     _cheap_tensor_key
     if hasattr(EagerTensor, "_datatype_enum") and hasattr(EagerTensor, "_shape_tuple")
@@ -179,6 +183,7 @@ def call_in_progress(function: Any) -> tuple[Any, dict[str, Any]] | None:
 
     They are read from the stack, because TensorFlow passes only the types to its trace cache.
     """
+    # Innermost first: a function that calls itself has several such frames.
     for frame, _ in traceback.walk_stack(sys._getframe(1)):
         code = frame.f_code
         # TensorFlow 2.21 has `Function.__call__(self, *args, **kwds)`.
@@ -226,9 +231,11 @@ def _recorded_call(
     two thirds of the time (TensorFlow 2.21).
     """
     pack, none = concrete.function_type.pack_output, _gradients.POSSIBLE_GRADIENT_TYPES_NONE
+    # TensorFlow makes a forward function for each kind of tape and order of gradient.
     executors: dict[Any, Any] = {}
 
     def run(inputs: list[Any]) -> Any:
+        # So that a tape that watches accessed variables watches those of the graph.
         for variable in concrete._func_graph.variables:
             _variables.variable_accessed(variable)
         kind = _gradients.PossibleTapeGradientTypes(inputs)

@@ -52,6 +52,7 @@ class WatchedCache(DryCache):
     def _notify(self, event: str, *about: Any) -> None:
         try:
             getattr(self._watcher, event)(*about)
+        # Whatever the watcher does wrong, the user's call must not notice.
         except Exception as error:
             report_failure(
                 "could not record a call that it observes; the call itself is not affected", error

@@ -78,6 +78,8 @@ class ScopedFunction(_Function):  # type: ignore[misc]
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
+        # Calls and requests of concrete functions bind their arguments apart (TensorFlow 2.21), so
+        # both ways are overridden.
         args, kwargs = _with_decorators(args, kwargs)
         return super()._call(*args, **kwargs)
 
@@ -197,6 +199,8 @@ def look_up(function: Any, args: Any, kwargs: Any) -> LookedUp | None:
 
 def holds_lock(function: Any) -> bool:
     """Returns whether this thread holds a function's lock; False if unknown."""
+    # It is an `RLock`, as a function may call itself while it is traced
+    # (https://github.com/tensorflow/tensorflow/issues/35540). `_is_owned` has no public equivalent.
     is_owned = getattr(getattr(function, "_lock", None), "_is_owned", None)
     return bool(is_owned is not None and is_owned())
 

@@ -49,6 +49,7 @@ def constrain(variable: Any, constraint: Any) -> bool:
         variable: A `tf.Variable`; TensorFlow accepts a constraint only at creation.
         constraint: A function from the variable's value to the constrained one.
     """
+    # The variable of a strategy has no constraint of its own: it delegates to its first component.
     each_replica = getattr(variable, "values", None)
     for each in each_replica if isinstance(each_replica, tuple) else (variable,):
         if not hasattr(each, "_constraint"):

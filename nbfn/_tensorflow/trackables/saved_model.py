@@ -89,6 +89,7 @@ def difference(one: Any, other: Any) -> str | None:
             return f"operation `{node.name}`"
         for name in node.attr.keys() & twin.attr.keys():
             mine, others = node.attr[name], twin.attr[name]
+            # Private attributes have the static shapes and the names of gradients.
             if name[:1] != "_" and mine != others and _bytes(mine) != _bytes(others):
                 return f"`{name}` of operation `{node.name}`"
         if ("value" in node.attr) != ("value" in twin.attr):

@@ -103,6 +103,7 @@ class _ThisThread(threading.local):
         _by_thread[threading.get_ident()] = self.calls
 
 
+# Weak: the calls end with their thread, whose number Python then gives to another.
 _by_thread: weakref.WeakValueDictionary[int, OpenCalls] = weakref.WeakValueDictionary()
 this_thread = _ThisThread()
 """``this_thread.calls`` are the `OpenCalls` of this thread. Callers remove what they append."""

@@ -62,6 +62,7 @@ class Dispatch:
     """
 
     def __init__(self) -> None:
+        # Without a lock: each access is one operation on a dict, which is atomic in CPython.
         self.entries: dict[Any, Entry] = {}
         self._is_disabled: bool | None = None
 
@@ -136,6 +137,7 @@ class Dispatch:
         order = tuple(positions.get(id(tensor), -1) for tensor in inputs)
         if -1 in order:
             return
+        # All at once: to keep an order of use would cost each hit.
         if len(entries) >= MAX_ENTRIES:
             entries.clear()
         run = interruptible(trace, _tensorflow.flat_call(concrete))
@@ -217,6 +219,7 @@ def _add_to_key(value: Any, key: list[Any], tensors: list[Any]) -> bool:
             return False
         key.append(parts[0])
         tensors.append(parts[1])
+    # Its class decides the key: variables, composite tensors, and classes of the user.
     elif hasattr(kind, "__tf_tracing_type__"):
         return False
     else:

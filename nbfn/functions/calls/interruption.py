@@ -176,6 +176,7 @@ class _Listener:
         self._writer.setblocking(False)
         self._lock = threading.Lock()
         self._cancellation: _tensorflow.Cancellation | None = None
+        # A daemon, because it waits for ever and must not keep the process alive.
         threading.Thread(target=self._run, name="nbfn-interrupts", daemon=True).start()
 
     def listen(self, cancellation: _tensorflow.Cancellation) -> bool:
@@ -190,6 +191,8 @@ class _Listener:
 
     def end(self) -> None:
         """Stops cancelling on signals; discards a signal that was not read."""
+        # In this order: nothing is written any more, then what was written is discarded. Otherwise
+        # a late signal would cancel the next run.
         signal.set_wakeup_fd(-1)
         with self._lock:
             self._cancellation = None
@@ -199,6 +202,8 @@ class _Listener:
         while True:
             select.select([self._reader], [], [])
             with self._lock:
+                # `end` must not return between the two, or a run that begins then would be
+                # cancelled.
                 if signal.SIGINT in self._read() and self._cancellation is not None:
                     self._cancellation.cancel()
 

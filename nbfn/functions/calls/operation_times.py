@@ -140,6 +140,7 @@ def _own_times(executed: Iterable[Executed]) -> Iterator[tuple[Executed, int]]:
         lanes[each.lane].append(each)
     for lane in lanes.values():
         open_ones: list[list[Any]] = []  # [execution, time of nested executions]
+        # The longer of two that begin together contains the other.
         for each in sorted(lane, key=lambda one: (one.start, -one.duration)):
             while open_ones and open_ones[-1][0].start + open_ones[-1][0].duration <= each.start:
                 yield _closed(open_ones)

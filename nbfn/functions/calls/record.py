@@ -20,6 +20,7 @@ from nbfn.site import Site
 MAX_RETRACES_KEPT = 1000
 
 _ids = itertools.count(1)
+# `next` of it needs no lock: it is one call of C code (CPython).
 clock = itertools.count(1)
 """Incremented with every change of any record."""
 
@@ -72,6 +73,7 @@ class Record:
         self.last: str | None = None
         self.last_trace: Trace | None = None
         self.changed = next(clock)
+        # Reentrant: `traces` prunes while it holds it, and finalizers may run at any allocation.
         self.lock = threading.RLock()
         self.placement: Placement | None = None
         self.lines: tuple[tuple[Site, float, float], ...] = ()

@@ -11,6 +11,8 @@ import tensorflow as tf
 from nbfn.functions.traces.key import leaves_in
 from nbfn.text import shorten
 
+# Wide, because XLA and TensorFlow's optimiser fuse and reorder operations: a sum of many elements
+# then differs by far more than one rounding.
 _TOLERANCE = {
     tf.float64: (1e-9, 1e-10),
     tf.complex128: (1e-9, 1e-10),

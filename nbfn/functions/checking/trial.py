@@ -140,6 +140,7 @@ class Trial:
     def run(self) -> Outcome:
         """Traces, runs eagerly, restores everything, and runs the trace."""
         concrete, failure = self._trace()
+        # Before `restore`, which takes them out of the Python state.
         leaks = {place: tensor.name for place, tensor in self._python.symbolic().items()}
         self._python.restore()
         self._add_variables_of(concrete)
@@ -312,6 +313,8 @@ class _PrintCounter(io.StringIO):
         return len(text)
 
 
+# `redirect_stdout` changes `sys.stdout` for all threads: what others print meanwhile is lost, but
+# not counted, as their frames are not of these files.
 @contextlib.contextmanager
 def _listening(printed: Counter[Place], files: set[str] | tuple[()]) -> Iterator[None]:
     with contextlib.redirect_stdout(_PrintCounter(printed, files)):

@@ -295,12 +295,14 @@ def _attribute(value: Any, name: str) -> AbstractValue:
         is_method = isinstance(found, types.FunctionType)
         return value_of(types.MethodType(found, bound_to(value))) if is_method else UNKNOWN
     if not isinstance(value, types.ModuleType) and not is_library_class(cls):
+        # Statically first, to see whether `getattr` below would run user code.
         found = inspect.getattr_static(value, name, _ABSENT)
         if isinstance(found, property | functools.cached_property):
             getter: Any = found.fget if isinstance(found, property) else found.func
         else:
             getter = getattr(type(found), "__get__", None)
         if found is _ABSENT:  # resolved by a library's `__getattr__`, such as a module's submodules
+            # Only a library's `__getattr__` may run: TensorFlow and Keras load submodules by it.
             own = next((c for c in cls.__mro__ if "__getattr__" in vars(c)), object)
             if not is_library_class(own):
                 return UNKNOWN

@@ -68,6 +68,7 @@ class CallInspector:
         self._finder = finder
         self._writes = frozenset(writes)
         self._own = frozenset(map(id, with_inner(own)))
+        # By id: CPython computes the hash of code anew each time.
         self._is_inspected: dict[int, tuple[CodeType, bool]] = {}  # the codes keep the ids valid
         for code in (own, *(function.__code__ for function, _ in finder.seen.values())):
             self._skip(code)
@@ -90,6 +91,8 @@ class CallInspector:
             return
         if sys.getprofile() is not None:
             raise StoppedTraceError("cannot be inspected while a profiler is active", 0)
+        # A profile function sees each call before its code runs. CPython removes one that raises,
+        # so after a `StoppedTraceError` nothing more is inspected: the trace must end.
         sys.setprofile(self._on_call)
         try:
             yield
@@ -196,6 +199,8 @@ def reaches_user_code(roots: Iterable[Any], passed: Container[int]) -> bool:
             if is_user_module(name):
                 return True
         elif not isinstance(value, tf.Graph) and not is_tensor(value):
+            # Whatever the object keeps, also in C; a graph would lead to all functions of its
+            # trace.
             left += gc.get_referents(value)
     return False
 
@@ -228,6 +233,7 @@ def _is_resumed(frame: FrameType) -> bool:
     code = frame.f_code
     if not code.co_flags & inspect.CO_GENERATOR:
         return False
+    # A generator that begins has `f_lasti` at its `RESUME` (CPython 3.11).
     begin = next(each.offset for each in dis.get_instructions(code) if each.opname == "RESUME")
     return frame.f_lasti > begin
 

@@ -188,6 +188,7 @@ class Finder:
         # Functions of one decorator share their code, and differ in what they close over.
         closed = (id(each) for each in closure(function).values())
         given = ((n, v.kind, *map(id, v.objects)) for n, v in arguments.items())
+        # By arguments, too: the same function may have effects on some objects only.
         key = (function.__code__, *closed, *given)
         if key in self.seen:
             return
@@ -501,6 +502,7 @@ class StatementWalk:
                 continue
             if is_library_class(cls):
                 continue
+            # Not `getattr`, which would run the property.
             found = class_attribute(owner, node.attr)
             getter = getattr(found, "fget", None) or getattr(found, "func", None)
             args = [value_of(bound_to(owner))]
@@ -670,6 +672,7 @@ class StatementWalk:
         if users:
             return
         if rules.is_built_on_library(cls):
+            # Private, but only models list the layers in them publicly (Keras 3.15).
             for sub in value._flatten_layers() if hasattr(value, "_flatten_layers") else ():
                 if sub is not value and not is_library_class(type(sub)):
                     yield from self._instance(node, sub, [], {})

@@ -125,6 +125,7 @@ _MODULES: dict[str, Reason | None] = {
     **dict.fromkeys(("threading", "queue"), Reason("read", "depends on other threads", _APART)),
     "pdb": Reason("read", "calls the debugger", _APART),
 }
+# By the function's own name: TensorFlow exports a function under several names and modules.
 _TF_PYTHON = {
     **dict.fromkeys(("executing_eagerly", "inside_function", "constant_value"), _MODE),
     **dict.fromkeys(("executing_eagerly_outside_functions", "is_symbolic_tensor"), _MODE),

@@ -122,6 +122,8 @@ def _holds(value: Any, is_one: Callable[[Any], bool], depth: int = 3) -> bool:
     if is_one(value):
         return True
     if depth and isinstance(value, list | tuple | dict):
+        # The first ones only: a statement is judged again at each run, and a list may have
+        # millions.
         items = value.values() if isinstance(value, dict) else value
         return any(_holds(each, is_one, depth - 1) for each in list(items)[:16])
     return False

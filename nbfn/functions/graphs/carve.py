@@ -111,6 +111,7 @@ class _Body:
             by_name[capture.name] = captured
         read = self.part.read
         mapping = {name: tensor for name, tensor in by_name.items() if name in read}
+        # Without a prefix, so that the operations keep their names, by which they are found below.
         tf.graph_util.import_graph_def(self.part.graph_def, input_map=mapping, name="")
 
         def fetched(name: str) -> Any:
@@ -146,6 +147,7 @@ def _function_of(body: _Body, feeds: Mapping[str, Any], name: str) -> TracedFunc
     traced = function(carved, **options)
     traced.known_as = None
     try:
+        # At once, so that an error of the part is raised here.
         traced.get_concrete_function()
     except BaseException:
         unregister(traced)  # the caller never gets it

@@ -196,6 +196,8 @@ def _of_body(node: Any) -> Operation:
     shapes = [tf.TensorShape(each) for each in node.attr["_output_shapes"].list.shape]
     types = [
         tf.dtypes.as_dtype(node.attr[key].type).name
+        # A definition lists no dtypes of results. The first of these attributes that an operation
+        # has is that of its result, for most operations.
         for key in ("dtype", "DstT", "output_type", "T")
         if node.attr[key].type
     ][:1]

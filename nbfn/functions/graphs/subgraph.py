@@ -113,6 +113,7 @@ class _Walk:
         )
 
     def need(self, item: Any, who: str, otherwise: str = "or compute something before it") -> None:
+        # Not recursive: a graph may be deeper than Python's stack.
         stack = [item]
         while stack:
             item = stack.pop()

@@ -166,6 +166,7 @@ def _fetched(value: Any) -> Any:
 
 def _wrap(func: Callable[..., Any], signature: FixedSignature) -> Any:
     """Calls TensorFlow's ``wrap_function``, without keeping the Python function alive."""
+    # By `pop`, so that what TensorFlow keeps of `traced` does not refer to the code afterwards.
     once = [func]
 
     def traced(*tensors: Any) -> Any:

@@ -86,6 +86,7 @@ def _value_at(at: tuple[int, ...], array: np.ndarray) -> str:
     """Returns what an operand has for a position in the result, to whose shape it is broadcast."""
     if len(at) < array.ndim or not array.size:
         return ""
+    # Broadcasting aligns shapes at their last axis.
     own = at[len(at) - array.ndim :]
     return number_text(
         array[tuple(min(i, size - 1) for i, size in zip(own, array.shape, strict=True))]

@@ -93,6 +93,7 @@ class _Recorder:
         _tensorflow.add_callback(callback, [each for each, _ in informative], before=new.operation)
 
     def _is_wanted(self, operation: Any) -> bool:
+        # The message names none: then each operation that may fail is recorded.
         if self._name is None:
             return _tensorflow.may_fail(operation)
         return _base(operation.name) == self._name
@@ -103,6 +104,7 @@ class _Recorder:
         ]
         with self._lock:
             self.executions[id(origin)] = self.executions.get(id(origin), 0) + 1
+            # Moved to the end: the operation that failed is the last that ran.
             self.seen = [each for each in self.seen if each[0] is not origin][-1000:]
             self.seen.append((origin, values))
         return False

@@ -40,11 +40,14 @@ class Instrument:
 
     def function(self, function: Any) -> Any:
         """Returns a private tf.function with the Python and options of a function, without XLA."""
+        # A clone for each state, because a plain tf.function does not trace again when it changes.
         state = function.recorder.guards.state
         clones = self._clones.setdefault(function, {})
         if state not in clones:
             clone = clones[state] = _tensorflow.untraced_copy(function, Instrumented)
+            # XLA compiles a function as a whole: no callback could run in it.
             clone._jit_compile = None
+            # Weakly: a clone that kept its function alive would keep the entry in `_clones`, too.
             clone.original, clone.instrument = weakref.ref(function), weakref.ref(self)
         return clones[state]
 

@@ -121,6 +121,7 @@ class NumericsChecker:
         self._origins = Origins(until)
         self._on_finding = on_finding
         self._callbacks = _tensorflow.OrderedCallbacks()
+        # The runtime calls back on its own threads.
         self._lock = threading.Lock()
         self._seen: set[int] = set()
         self._executions: Counter[int] = Counter()
@@ -155,6 +156,7 @@ class NumericsChecker:
             check(*(each.numpy() for each in (*outputs, *inputs)))
             return None
         checked = self._callbacks.add(check, [*outputs, *inputs])
+        # What uses the result waits for the check, so the first finding is the first cause.
         with tf.control_dependencies([checked]):
             replacements = [tf.identity(e) if _is_floating(e) else e for e in new.outputs]
         self._origins.replaced(origin, replacements)

@@ -169,6 +169,7 @@ class _Collector:
             _tensorflow.add_callback(functools.partial(self._keep, value), [tensor])
 
     def _keep(self, value: Value, array: Any) -> Any:
+        # A copy: the array may share memory with a tensor of the run.
         array = np.array(array)
         with self._lock:
             value.executions += 1
@@ -201,6 +202,7 @@ def _looking_at_returns(collector: _Collector) -> Iterator[None]:
             except Exception:  # inspection must not break the trace
                 return
 
+    # A profile function sees each return; `sys.settrace` belongs to debuggers.
     sys.setprofile(returned)
     try:
         yield

@@ -71,6 +71,7 @@ def free(function: Recorded) -> Freed:
     traces = function.traces
     for trace in traces:
         evict(function, trace)
+    # A graph and its tensors refer to each other, so only the collector frees them.
     gc.collect()
     trim = _malloc_trim()
     if trim is not None:

@@ -74,6 +74,7 @@ class Limit:
             return
         if self.on_limit != "warn":
             return
+        # Before `warn`, which raises if the user has made warnings errors.
         self._warned.add("limit")
         advice = f" {retrace.remedy}" if retrace.remedy else ""
         warn(

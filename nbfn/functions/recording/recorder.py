@@ -56,6 +56,7 @@ def _harmless(method: _Method) -> _Method:
             return None
         try:
             return method(self, *args, **kwargs)
+        # NbfnWarning: the user has made warnings errors.
         except (RefusedError, DeadStateError, RunEagerly, NbfnWarning):
             raise
         except Exception as error:
@@ -141,6 +142,8 @@ class Recorder(Record):
 
     def begin(self, call: Call) -> None:
         """Opens a call on this thread; it ends when it leaves the open calls."""
+        # A failure ends the record of the calls that are open, whose state may be half updated; the
+        # next outermost call is recorded again.
         if self.failed is not None and self.current is None:
             self.failed = None
         around = self.current
@@ -253,6 +256,7 @@ class Recorder(Record):
                 lambda: reasons(explain(wanted, list(self.traces.values()))[0]),
             )
         call.is_tracing = True
+        # Last: the time of the checks above is not that of tracing.
         call.missed_at = time.perf_counter()
 
     @_harmless
@@ -307,6 +311,7 @@ class Recorder(Record):
         if not self.traces:
             return None
         key = call.key_of(concrete.function_type)
+        # The newest first: it is most likely the state before the change.
         for trace in reversed(list(self.traces.values())):
             older = trace.live_concrete()
             if (

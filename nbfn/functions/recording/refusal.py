@@ -31,5 +31,6 @@ class EndlessTraceError(RefusedError, RecursionError):
     """A function calls itself while it is traced, over and over with the same kind of arguments."""
 
 
+# Not an `Exception`, because TensorFlow's handlers must let it pass.
 class RunEagerly(BaseException):
     """Makes the current call run eagerly instead of tracing; never leaves nbfn."""

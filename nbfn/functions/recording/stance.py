@@ -20,6 +20,7 @@ from nbfn.text import reasons
 
 Stance = Literal["default", "fail_on_retrace", "eager", "eager_on_retrace", "check_numerics"]
 
+# A context variable, not a thread's: the tasks of an asyncio loop share a thread.
 _blocks: ContextVar[tuple[tuple[Stance, frozenset[str]], ...]] = ContextVar("stances", default=())
 
 

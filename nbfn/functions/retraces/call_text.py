@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from nbfn.code import copy_of_tree
 from nbfn.site import Site
 
+# Parsing this much takes about a second.
 _MAX_CHARACTERS = 300_000
 
 _METHODS = ("", ".explain", ".run", ".values")

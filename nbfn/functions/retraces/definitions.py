@@ -53,6 +53,7 @@ class Definition:
         return self.traced == MAX_IN_A_LOOP and not self.reused
 
 
+# By name: TensorFlow's own detector goes by code, and so takes functions of equal code for one.
 _seen: dict[tuple[str, str], Definition] = {}
 
 

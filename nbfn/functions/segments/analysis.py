@@ -74,6 +74,7 @@ class Statement:
     has_run: bool = False
 
     def __post_init__(self) -> None:
+        # Unparsed, so that comments and spaces make no difference.
         self.text = ast.unparse(self.node)
         self.reads, self.writes = names_of([self.node])
         self.reason = self.fixed
@@ -162,6 +163,7 @@ def _bound(code: CodeType, run: Any, file: str) -> CodeType:
     if code.co_filename == file and _RUN not in code.co_consts:
         return code
     constants = tuple(
+        # A constant, not a global: a name of the cell could hide that, and the cell would see it.
         run if each == _RUN else _bound(each, run, file) if isinstance(each, CodeType) else each
         for each in code.co_consts
     )
@@ -218,6 +220,7 @@ class _Reader:
                 block[-1].following = statement
             block.append(statement)
             executed = self._instrument_statement(statement)
+            # `from __future__` may only be at the top of a module, not below an `if`.
             if not (isinstance(node, ast.Global) or _is_future(node)):
                 condition = _call("runs_as_python", node, number, index)
                 executed = ast.copy_location(ast.If(condition, [executed], []), node)
@@ -315,6 +318,7 @@ def names_of(body: Sequence[ast.stmt]) -> tuple[tuple[str, ...], tuple[str, ...]
     if statements:  # in a loop, where `break` is valid
         always = ast.copy_location(ast.Constant(value=True), statements[0])
         loop = ast.copy_location(ast.While(always, statements, []), statements[0])
+        # Not with the `annotations` of this file, under which no annotation is evaluated.
         code = compile(ast.Module([loop], []), "<names>", "exec", dont_inherit=True)
         _names(code, reads, writes, own=writes)
     return tuple(reads), tuple(writes)

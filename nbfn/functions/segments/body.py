@@ -74,6 +74,8 @@ def function_of(
     step: Any = tree.body[0].body[0]  # type: ignore[attr-defined]
     for each in ast.walk(step.body[1]):
         ast.copy_location(each, statements[-1])
+    # Copies: `_Calls` and `fix_missing_locations` change trees in place, and the statements are
+    # used again.
     body = list(map(copy_of_tree, statements))
     is_converted = surroundings.options.get("autograph", True)
     step.body[1:1] = [_Calls().visit(each) for each in body] if is_converted else body
@@ -84,6 +86,7 @@ def function_of(
     function: FunctionType = scope["make"](*variables.values())
     function.__name__ = function.__qualname__ = name
     function.__code__ = function.__code__.replace(co_name="step")
+    # AutoGraph decides by the module, and a namespace may have no `__name__`.
     function.__module__ = surroundings.namespace.get("__name__", "__main__")
     return function
 

@@ -99,6 +99,7 @@ class CellRun:
         started = speed.clock()
         if not self._may_serve(segment):
             return False
+        # Before the look-up; a hit sets it back.
         segment.times.failed_lookups += 1
         if not segment.times.may_find_a_trace():
             return False
@@ -187,6 +188,7 @@ class CellRun:
         is_part = verdict.reason is None and not verdict.reads & candidate.writes
         if is_part:
             self._take(block, candidate, statement)
+        # The time of the verdict is nbfn's, not the statement's.
         candidate.started += speed.clock() - paused
         return is_part
 

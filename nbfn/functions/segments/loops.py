@@ -26,6 +26,7 @@ from nbfn.functions.segments.segment import Segment
 _ITEM, _LOOP, _ITERATION = "nbfn·item", "nbfn·loop", "nbfn·turn"
 _BODY, _TEST = "nbfn·body", "nbfn·test"
 _COUNT, _ITEMS = "nbfn·count", "nbfn·items"
+# Heuristic: the first iteration is outside of the loop, and the loop must repay its overhead.
 MIN_ITERATIONS = 4
 """Minimum number of iterations over a range or a tensor for which a loop is one graph."""
 _EVALUATED = (tf.Tensor, tf.Variable, bool, int, float, np.number)
@@ -70,6 +71,7 @@ class Loop(Segment):
         if not all(isinstance(each, _EVALUATED) for each in names if each is not range):
             return None
         try:
+            # A copy, as `eval` adds `__builtins__`; and globals must be a dict, not a ChainMap.
             value = eval(self._iterated, dict(namespace))
         except Exception:  # Python raises it next
             return None

@@ -201,6 +201,7 @@ class Segment:
             self._contract = None
             for trace in traced.traces:
                 if trace not in self._recipes:
+                    # Its values were not accepted, so it must serve no later run.
                     traced.evict(trace)
             traced.evict_unusable(has_traced=True)
 
@@ -250,6 +251,7 @@ class Segment:
                 raise NotKeptError("writes in a loop of a graph that may fail", line=line or 0)
         else:
             with _tensorflow.WithoutOptimizations():
+                # Run once more, which is safe as it writes nothing.
                 results = trace.concrete_function(*inputs)
             check_values(after, contract.recipe.values(results, arguments))
         self.results = max(self.results, len(contract.results))
@@ -277,6 +279,7 @@ class Segment:
         return self.function.check(*self.numbers.converted(arguments))
 
     def _made(self, parameters: tuple[str, ...], surroundings: Surroundings) -> TracedFunction:
+        # Weakly, because the function is an attribute of the segment.
         own = weakref.ref(self)
 
         def begin(symbols: Mapping[str, Any]) -> None:
@@ -296,6 +299,7 @@ class Segment:
         step = function_of(
             self.nodes, name, parameters, self.writes, begin, keep, surroundings, self.closed
         )
+        # Not converted itself, as branches and loops are Python's: `_Calls` converts what it calls.
         options = {k: v for k, v in surroundings.options.items() if k != "autograph"}
         traced: TracedFunction = function(step, autograph=False, **options)
         traced.recorder.name, traced.recorder.warns = self.label, False

@@ -111,6 +111,7 @@ class Cover:
         """Yields the same cover with its numbers in other dtypes."""
         flat = tf.nest.flatten((self.args, self.kwargs))
         for dtypes in (
+            # In the order in which they are tried: first the dtype of most tensors.
             {tf.int32: tf.float32, tf.float32: tf.float32},
             {tf.int32: tf.int64, tf.float32: tf.float64},
             {tf.int32: tf.float64, tf.float32: tf.float64},

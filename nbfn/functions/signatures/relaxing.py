@@ -114,6 +114,7 @@ def _newest_cover(function: Recorded) -> tuple[Cover, list[Trace]]:
     If no traces are similar, it is the cover of the newest one.
     """
     serving = _serving(function)
+    # From the newest backwards: what the user calls now matters more than earlier kinds of calls.
     for end in range(len(serving), 1, -1):
         general, covered = _cover(function, serving[:end])
         if _differ(covered):

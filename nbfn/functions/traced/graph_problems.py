@@ -64,6 +64,7 @@ def _of_constant(op: Any, python_function: Any) -> str:
             name
             for function in with_helpers(python_function)
             for name, value in named_values(function).items()
+            # A heuristic: TensorFlow has copied the array, so only the size links the two.
             if isinstance(value, np.ndarray) and value.size == op.outputs[0].shape.num_elements()
         ),
         None,

@@ -57,6 +57,7 @@ def _is_kept(reference: weakref.ReferenceType[Any]) -> bool:
     A tape around the call is none: it keeps the variables that it watches until it ends.
     """
     variable = reference()
+    # A tape refers to it from C++, which the garbage collector does not see.
     return variable is not None and bool(gc.get_referrers(variable))
 
 

@@ -252,6 +252,8 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         found = self._dispatch.find(args, kwargs, state, recorder.guards)
         if found is not None:
             return self._call_fast(*found)
+        # Read before the call: a change of the cache during it puts another dict in place of this
+        # one, and the entry below is lost, as it should be.
         entries, started = self._dispatch.entries, time.perf_counter()
         result, call = self._call_slow(args, kwargs, state)
         if call.trace is not None:
@@ -350,6 +352,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             if self.relaxed:
                 self._trace_relaxed(host, args, kwargs)
             result = _Base.__call__(host, *args, **kwargs)
+        # Only for the call that traced: copying inputs at each call would cost too much.
         if call.trace is not None and not call.trace.hits:
             call.trace.sample = sample_of(self, call.trace.live_concrete(), args, kwargs)
         return result
@@ -607,6 +610,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             may_create = _tensorflow.may_create_variables(host)
             with self._creations.watched(self.label, may_create):
                 try:
+                    # Only for the outermost trace: nested ones have their frames in the same chunk.
                     result = with_room(run) if len(this_thread.calls) == 1 else run()
                 except Exception as error:
                     self.recorder.note_failure(error)

@@ -159,6 +159,7 @@ def capture_of(target: Any, name: str | None) -> Capture:
 
 def capture_id(target: Any, kind: str = "variable") -> str:
     """Returns the id of a variable, tensor or resource, the same in all captures."""
+    # Not `id`: a capture's id is kept in the front end after its target was freed.
     return f"{kind}-{serial(target)}"
 
 

@@ -111,6 +111,7 @@ def watch_variables(trace: Trace, invalidate: Callable[[], None]) -> None:
     for capture in trace.captures:
         if capture.kind == "variable":
             lost = partial(_on_variable_deleted, own, capture.name, invalidate)
+            # The reference must be kept: a weak reference that is freed calls nothing.
             trace.watched.append(weakref.ref(capture.value, lost))
 
 

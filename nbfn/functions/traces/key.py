@@ -170,6 +170,7 @@ def key_of(function_type: Any) -> Key:
         elif isinstance(node, _tensorflow.ValueNode):
             leaves[path] = ValueLeaf(node.value, node.in_spec)
         elif isinstance(node, _tensorflow.ObjectNode):
+            # May be dead already: the trace type holds it weakly.
             target = node.reference()
             reference = None if target is None else weakref.ref(target)
             leaves[path] = ObjectLeaf(type(target).__name__, id(target), reference)

@@ -37,6 +37,7 @@ def _copies(tensors: Sequence[Any]) -> Sample | None:
     for tensor in tensors:
         if not hasattr(tensor, "numpy") or tensor.dtype in (tf.resource, tf.variant):
             return None
+        # Before `numpy`, which would copy a large tensor from its device.
         room -= tensor.dtype.size * (tensor.shape.num_elements() or 0)
         if room < 0:
             return None

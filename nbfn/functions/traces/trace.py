@@ -107,6 +107,8 @@ class Trace:
         for leaf in self.key.leaves.values():
             target = leaf.reference() if isinstance(leaf, ObjectLeaf) and leaf.reference else None
             if target is not None:
+                # It may run on any thread and inside of any allocation, so it takes no lock:
+                # `append` of a list is atomic in CPython.
                 self.watched.append(weakref.ref(target, lambda _: unusable.append(number)))
 
     def differs_in_state_alone(self, key: Key, context: Context | None) -> bool:
@@ -130,6 +132,7 @@ class Trace:
             unusable: As for `watch_objects`.
         """
         number = self.number
+        # An object of an earlier state may have died before the trace served in this one.
         while number in unusable:
             unusable.remove(number)
         self._guarded.clear()

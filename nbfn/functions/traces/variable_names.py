@@ -203,6 +203,7 @@ def walk(
     seen: dict[int, Any] = {}
     searched = 0
     for root, at_root in named:
+        # A stack, not recursion: models may be nested deeper than Python's stack.
         waiting = [(root, at_root, 0)]
         while waiting:
             name, value, depth = waiting.pop()
@@ -234,6 +235,7 @@ def walk(
                     some = None if limit is None else limit - searched + 1
                     for part, child in itertools.islice(children(value, whole), some):
                         below.append(("/".join(filter(None, (name, part))), child, depth + 1))
+                # Reversed, because the last is taken first.
                 waiting.extend(reversed(below))
 
 

@@ -31,6 +31,7 @@ class WatchError(NbfnError, TypeError):
     """An object has no tf.function to watch."""
 
 
+# Reentrant: `observe` registers the observer, which may collect garbage and run finalizers.
 _lock = threading.RLock()
 _observers: weakref.WeakKeyDictionary[Any, Fetch] = weakref.WeakKeyDictionary()
 """Maps each function to a reference to its observer.

@@ -79,11 +79,13 @@ class WatchedFunction(RecordView):
         self._owner = reference_to(owner) or (lambda: None)
         called = _STEPS if hasattr(owner, "make_train_function") else frozenset()
         python_function = plain_function(function.python_function)
+        # Only "warn": a watched function traces when TensorFlow says so.
         self._guards = Guards(python_function, self._owner, "warn", called)
         self._record.staleness = Staleness(self._guards)
         self._function = weakref.ref(function)
         self._kept: Any = None
         self._pending: tuple[Trace, float] | None = None
+        # Several threads may trace at the same time, and `on_added` has to find its own miss.
         self._running = threading.local()
         self._take_earlier()
 
@@ -284,6 +286,7 @@ class WatchedFunction(RecordView):
 
     def _wanted(self, function_type: Any) -> Wanted:
         """Returns what a call needs of a trace, as far as TensorFlow keys it, and the state."""
+        # TensorFlow's key has no device: a watched function keeps TensorFlow's behaviour.
         context = current_context(0)._replace(device="")
         return Wanted(key_of(function_type), context, self._guards.guarded())
 

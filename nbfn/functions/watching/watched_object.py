@@ -159,6 +159,7 @@ def tf_functions(obj: Any) -> dict[str, Any]:
             continue
         for name, method in vars(kind).items():
             if isinstance(getattr(method, "__func__", method), _tensorflow.Function):
+                # By `getattr`: a tf.function has a clone for each instance, which is made here.
                 found[name] = getattr(obj, name)
     own = list(getattr(obj, "__dict__", {}).items())
     found |= {

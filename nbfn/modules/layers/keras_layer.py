@@ -50,11 +50,15 @@ class Redirect(keras.StatelessScope):  # type: ignore[misc]
 
     def __init__(self, template: LayerTemplate, scope: Scope, stream: str) -> None:
         """Redirects the template's variables; seed generators draw from the stream."""
+        # With `initialize_variables=True`, the end of the scope would initialise all variables that
+        # were created in it (Keras 3.15); those of the template have no memory.
         super().__init__(collect_losses=True, initialize_variables=False)
         self.error: NbfnError | None = None
         self._template = template
         self._scope = scope
         self._stream = stream
+        # One key for each generator and call: Keras reads the state several times in one draw, and
+        # writes it after that.
         self._seeds: dict[int, Any] = {}
 
     def get_current_value(self, variable: Any) -> Any:
@@ -89,6 +93,8 @@ class Redirect(keras.StatelessScope):  # type: ignore[misc]
         try:
             return act()
         except NbfnError as error:
+            # Kept, because Keras raises another error in place of one from a layer's call (Keras
+            # 3.15, `inject_argument_info_in_traceback`).
             self.error = self.error or error
             raise
 
@@ -196,6 +202,7 @@ def _template(module: KerasModule, scope: Scope, args: Any, kwargs: Any) -> Laye
     """Returns the layer for this call; makes missing weights if allowed."""
     defaults = (keras.config.dtype_policy().name, keras.config.image_data_format())
     memo = scope.store.memo
+    # The settings of Keras are part of it: a layer takes them when it is made.
     last = memo.get(scope.path)
     if last is not None and last[0] == defaults and same_configuration(last[1], module, exact=True):
         return last[2]  # type: ignore[no-any-return]

@@ -28,6 +28,7 @@ _LOOKUPS = (
     keras.layers.StringLookup,
     keras.layers.IntegerLookup,
 )
+# Reentrant: `cached_template` builds under it, and building takes it for `random`.
 _lock = threading.RLock()
 _cache: OrderedDict[Hashable, LayerTemplate] = OrderedDict()
 

@@ -159,6 +159,7 @@ def adopt(parent: Any, module: Any, name: str) -> Any:
     # A module made in this setup has no other parent; others are cloned, as they may have several.
     child = module if internal.owned else clone(module)
     claim(parent, name, child)
+    # With the module itself, which keeps the id valid.
     store.adopted[id(module)] = (module, child)
     return child
 
@@ -176,6 +177,7 @@ def claim(parent: Any, name: str, module: Any, auto: bool = False) -> None:
     names = table.names if table is not None and table.kind == "compact" else internal.names
     if internal.names.taken(name, None) or names.taken(name, None):
         raise name_in_use(parent, name, None, internal.names, names)
+    # Around `Template.__setattr__`, which refuses changes of a module that is complete.
     object.__setattr__(module, "name", name)
     object.__setattr__(module, "parent", parent)
     scope = internal.scope.child(name)

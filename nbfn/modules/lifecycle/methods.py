@@ -117,6 +117,7 @@ def enter(
         if not internal.ready:
             prepare(module)
         if not tf.executing_eagerly():
+            # Only in graphs: operations that run eagerly have no names.
             scope_name = _name_scope(module, label)
         wanted = store.wanted
         if not here.modules and store.bound and label == "__call__":

@@ -172,6 +172,7 @@ class Lift:
         tree = self._tree(self.variables if variables is None else variables)
         streams = self.streams if streams is None else streams
         inner = Inner(self.store, self.label, tree, streams, mutable)
+        # A module that occurs twice stays one module inside.
         copies: dict[int, Any] = {}
 
         def copied(thing: Any) -> Any:
@@ -272,6 +273,7 @@ class Lift:
 
     @contextlib.contextmanager
     def _suspended(self) -> Iterator[None]:
+        # For this thread only: others may use a bound module meanwhile.
         thread = threading.get_ident()
         before = self.store.suspended.get(thread)
         self.store.suspended[thread] = self.label

@@ -335,6 +335,7 @@ class Template(tf.Module):
                     cause = error
         if name in members and not any(isinstance(v, Absent) for _, v in leaves(members[name])):
             return members[name]
+        # AutoGraph's prefix of converted functions (TensorFlow 2.21).
         method = frame.f_code.co_name.removeprefix("tf__")
         if method_stack.current_module() is self and hasattr(type(self), method):
             raise UnboundAttributeError(
@@ -409,6 +410,8 @@ def _is_record(name: str) -> bool:
 
 def _is_written(frame: FrameType) -> bool:
     """Returns whether a frame is executing an expression ``object.name``."""
+    # `hasattr`, `getattr` and tools that probe an object must not run the user's `setup`. `co_code`
+    # shows the original opcode where CPython runs a specialised one (3.11).
     return dis.opname[frame.f_code.co_code[frame.f_lasti]] in ("LOAD_ATTR", "LOAD_METHOD")
 
 

@@ -70,6 +70,8 @@ class Schema:
     def _own_hints(self) -> dict[str, Any]:
         mine = {n: a for n, a in self._annotations.items() if n in self.names}
         names = {**self._locals, self._owner.__name__: self._owner}
+        # A class with these annotations only: `get_type_hints` would also resolve those of the
+        # bases, whose names are of other modules.
         carrier = type(self._owner.__name__, (), {"__annotations__": mine})
         carrier.__module__ = self._owner.__module__
         try:

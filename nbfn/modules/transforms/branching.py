@@ -83,6 +83,7 @@ def _run_all(
     lift: Lift, index: int, branches: list[Callable[..., Any]], values: tuple[Any, ...]
 ) -> Any:
     """Runs every branch as if it were chosen; keeps only the variables of the others."""
+    # Each from the same state: no branch sees what another has written.
     runs = [lift.run(fn, values, {}) for fn in branches]
     _check_shared(lift, [inner.made for _, inner in runs])
     output, chosen = runs[index]

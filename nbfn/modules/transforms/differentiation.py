@@ -44,6 +44,7 @@ def vjp(
     Implements: Flax Linen, ``nn.vjp``.
     """
     once = _Once("nn.vjp", fn, module, primals, Filter.of(vjp_variables))
+    # Persistent, because `backward` may be called several times.
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(once.sources)
         result, inner = once.run()

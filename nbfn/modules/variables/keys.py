@@ -40,6 +40,7 @@ def key(seed: int) -> tf.Tensor:
         ) from None
     bits = number & (2**64 - 1)
     words = [bits >> 32, bits & (2**32 - 1)]
+    # In two's complement: `tf.constant` refuses numbers that int32 does not have.
     return tf.constant([w - 2**32 if w >= 2**31 else w for w in words], tf.int32)
 
 
@@ -112,4 +113,6 @@ def path_number(path: Sequence[str]) -> int:
     """Returns a stable 31-bit number for a path; ``("ab", "c")`` and ``("a", "bc")`` differ."""
     # Lengths separate the parts, because names may contain any separator.
     text = b"".join(b"%d:%s" % (len(part.encode()), part.encode()) for part in path)
+    # Not `hash`, which is salted in each process. Without `usedforsecurity=False`, a Python in FIPS
+    # mode would refuse SHA-1.
     return int.from_bytes(hashlib.sha1(text, usedforsecurity=False).digest()[:4], "big") >> 1

@@ -126,6 +126,7 @@ class VariableStore(Store):
         """Creates a variable for each leaf; a leaf that is a ``tf.Variable`` is used as it is."""
         stored = {c: self._stored(c, (), tree) for c, tree in variables.items()}
         super().__init__(stored, {name: Stream(name, key) for name, key in rngs.items()}, mutable)
+        # Weakly: the modules keep their stores, and a view may go before the others do.
         self.tracked: list[weakref.ref[Any]] = []
         self.called: dict[Path, list[Any]] = {}
         self.shapes: dict[Path, tuple[str, str]] = {}

@@ -37,6 +37,7 @@ def define(cell: ParsedCell, options: CellOptions, shell: InteractiveShell) -> l
     return [
         _traced(name, before[name], options, namespace)
         for name in names
+        # Neither tf.function nor AutoGraph supports generators (TensorFlow 2.21).
         if not inspect.isgeneratorfunction(inspect.unwrap(namespace[name]))
     ]
 

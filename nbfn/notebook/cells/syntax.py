@@ -24,10 +24,13 @@ class CellSyntaxError(NbfnError):
         super().__init__(error.msg)
         self._report = report
 
+    # IPython shows what this returns in place of the traceback (IPython 9.18).
     def _render_traceback_(self) -> list[str]:
         return self._report
 
 
+# IPython shows the name of the class. A real `SyntaxError` it would report in another way
+# (`showsyntaxerror`, IPython 9.18).
 CellSyntaxError.__name__ = "SyntaxError"
 
 

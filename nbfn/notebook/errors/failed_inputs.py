@@ -21,6 +21,7 @@ def add_values(error: BaseException) -> None:
     """
     if not isinstance(error, tf.errors.OpError) or hasattr(error, _DONE):
         return
+    # Before the attempt, so that one that fails is not repeated.
     setattr(error, _DONE, True)
     try:
         note = _note(error)

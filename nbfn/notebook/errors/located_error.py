@@ -129,6 +129,7 @@ class LocatedError:
         error: BaseException | None = self.error
         while error is not None:
             yield from (entry.tb_frame for entry in walk(error.__traceback__))
+            # Not `__cause__`, which is None after `raise … from None`; the context stays.
             error = error.__context__
 
     @functools.cached_property

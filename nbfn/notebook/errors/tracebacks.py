@@ -133,6 +133,8 @@ class Tracebacks:
 
     def register(self) -> None:
         """Registers with the shell, unless another handler is registered."""
+        # A shell has one handler (`set_custom_exc`, IPython 9.18), and a debugger's or another
+        # extension's is not replaced.
         if not self._shell.custom_exceptions:
             self._shell.set_custom_exc(_SHOWN, _show)
             self._registered = True
@@ -215,6 +217,7 @@ def _has_its_own_view(error: BaseException) -> bool:
 
 def _replacement(kind: type[BaseException], error: BaseException, view: ShownError) -> Exception:
     """Builds an error with the same name and notes, and with the message to show."""
+    # IPython shows the class's name and module. An error of the original class may need arguments.
     shown: Any = type(view.name, (Exception,), {"__module__": kind.__module__})(view.message)
     for note in getattr(error, "__notes__", ()):
         shown.add_note(note)

@@ -41,6 +41,7 @@ class CellMagics(Magics):
     @property
     def _cells(self) -> dict[str, Any]:
         """The traced cells by name, id or text."""
+        # In the namespace, so that `%reset` deletes them with the functions that they hold.
         return self.shell.user_ns.setdefault(_KEPT, {})  # type: ignore[no-any-return]
 
     @magic(

@@ -94,6 +94,7 @@ def one_line(*kinds: type[Exception]) -> Iterator[None]:
     try:
         yield
     except kinds as error:
+        # IPython shows a `UsageError` without a traceback, but no subclass of it (IPython 9.18).
         raise UsageError(" ".join(str(error).split())) from None
 
 
@@ -115,6 +116,7 @@ def named_value(shell: InteractiveShell, text: str, any_value: bool = False) -> 
     if any(isinstance(node, ast.Call) for node in ast.walk(tree)):
         raise UsageError(f"`{text}` contains a call; give a name, such as f or model.step")
     try:
+        # Without calls, it has effects only if a property has some.
         value = eval(compile(tree, "<magic>", "eval"), shell.user_ns)
     except NameError:
         raise UsageError(f"the notebook has no `{text}`") from None

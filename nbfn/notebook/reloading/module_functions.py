@@ -40,6 +40,7 @@ def functions_of(module: str, values: Iterable[Any]) -> Iterator[FunctionType]:
         elif isinstance(value, functools.cached_property | functools.partial):
             left.append(value.func)
         elif isinstance(value, type):
+            # A metaclass may define `__dict__` itself, or raise.
             attributes = type.__dict__["__dict__"].__get__(value)
             if attributes.get("__module__") == module:
                 left += list(attributes.values())

@@ -143,4 +143,5 @@ def _stamp(module: ModuleType) -> tuple[int, int] | None:
         found = os.stat(str(module.__file__))
     except OSError:
         return None
+    # Both, because some file systems store whole seconds, in which an editor may save twice.
     return found.st_mtime_ns, found.st_size

@@ -172,11 +172,13 @@ def _silent(addresses: Sequence[str], seconds: float) -> list[tuple[str, str]]:
     def why(address: str) -> str | None:
         host, _, port = address.rpartition(":")
         try:
+            # An IPv6 address is in brackets before a port; `socket` takes it without them.
             socket.create_connection((host.strip("[]"), int(port)), seconds).close()
         except OSError as error:
             return error.strerror or str(error)
         return None
 
+    # At the same time: each that does not answer takes all of the time.
     with ThreadPoolExecutor(min(32, len(addresses))) as pool:
         answers = list(pool.map(why, addresses))
     pairs = zip(addresses, answers, strict=True)

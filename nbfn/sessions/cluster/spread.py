@@ -44,6 +44,7 @@ class Spread:
             optimizer = keras.optimizers.SGD(1.0)
             optimizer.build([weight])
             self.run(lambda: optimizer.apply([tf.constant(1.0)], [weight]))
+        # If the gradients are added up instead, it is minus the number of replicas.
         return bool(weight.numpy() == -1.0)
 
     def run(
@@ -81,6 +82,8 @@ class Spread:
         if not tf.is_tensor(first):
             return first
         if batch.is_of_rows(first):
+            # If an open number of rows cannot be divided, each replica gets all of them (`Batch`),
+            # and those of the first are the result.
             rows = self._gather(found)
             return rows if isinstance(batch.size, int) else rows[: batch.size]
         if first.dtype.is_floating or first.dtype.is_complex:
@@ -133,6 +136,7 @@ class Batch:
             self._share: Any = self.size // replicas
         elif self.is_split:
             is_even = tf.equal(self.size % replicas, 0)
+            # In the graph, because the number of rows is known in the call only.
             self._share = tf.where(is_even, self.size // replicas, self.size)
             self._step = tf.where(is_even, self._share, 0)
 

@@ -43,6 +43,7 @@ class CellCode:
     sets: bool
 
 
+# `CellLog` recognises a cell that was not edited by the identity of the result.
 @functools.lru_cache(256)
 def cell_code(text: str) -> CellCode | None:
     """Analyses the text of a cell without magics; returns None if it cannot be compiled."""

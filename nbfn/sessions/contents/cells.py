@@ -145,6 +145,7 @@ class CellLog:
         )
         self._assigners = None
         if len(self._cells) > MAX_CELLS:
+            # The one that ran longest ago: a cell that runs again moves to the end.
             del self._cells[next(iter(self._cells))]
 
     def clear(self) -> None:

@@ -34,6 +34,7 @@ def obsolete_captures(named: Iterable[tuple[str, Any]], functions: Iterable[Any]
     if not uses:
         return frozenset()
     reached = _reachable_ids([*named, *_beyond(named, functions)])
+    # Filled when needed: comparing the state that a trace has read takes time.
     stale: dict[str, frozenset[int]] = {}
 
     def is_needed(function: Any, trace: Trace, value: Any) -> bool:

@@ -40,6 +40,8 @@ class _Copies:
         key = id(variable)
         self._held[key] = weakref.ref(variable, lambda _: self.pop(key)), values
         self._size += values.size
+        # The first is the one that was read longest ago: `difference` removes a copy and adds
+        # another.
         while self._size > MAX_COPIED:
             self.pop(next(iter(self._held)))
 
@@ -160,6 +162,7 @@ def difference(variable: tf.Variable, values: np.ndarray[Any, Any]) -> tuple[flo
         _copies.add(variable, values.astype(np.float32))
     if before is None or before.size != values.size:
         return None
+    # The values may be infinite, or overflow in float32.
     with np.errstate(all="ignore"):
         distance = np.linalg.norm(values.astype(np.float32) - before)
         length = np.linalg.norm(before)

@@ -115,6 +115,7 @@ def note(observation: TransformationCall) -> None:
         if method is None:
             _unregister_replaced(code, key[1])
             method = _methods[key] = TransformedMethod(observation)
+            # By default, finalizers also run when Python exits, where nothing has to be removed.
             weakref.finalize(code, _methods.pop, key, None).atexit = False
     method.note(observation)
 

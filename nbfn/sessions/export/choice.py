@@ -125,6 +125,7 @@ def _with_open_sizes(function: Subject, traces: Sequence[Trace]) -> list[tuple[K
         return [(next(found, newest.key), general_trace)]
     except (RelaxError, NbfnError, TypeError, ValueError) as error:  # the code needs the sizes
         advice = advice_on_sizes(function.python_function, traces)
+        # AutoGraph's message begins with the lines of user code, and ends with the error itself.
         reason = advice or str(error).strip().rpartition("\n")[2].strip()
         warn(
             f"`{function.label}` becomes {len(traces)} signatures, as it cannot be traced with the "

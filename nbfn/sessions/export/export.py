@@ -326,6 +326,7 @@ def _root(
         name: roots(plain_function(f.python_function), f.owner) for name, f in chosen.items()
     }
     collected = model_resources(named, owners_of(resources, reachable))
+    # Lists, because the verifying process refers to variables and resources by their numbers.
     root.nbfn_variables = list(collected.variables.values())
     root.nbfn_resources = list(collected.owners.values())
     left_out = []
@@ -351,6 +352,7 @@ def _attributes(names: Iterable[str]) -> dict[str, str]:
         # `saved_model/signature_serialization.py`).
         if attribute == "signatures" or attribute.startswith("nbfn_"):
             attribute += "_"
+        # `tf.Module.variables`, for example, is a property that cannot be set.
         while hasattr(tf.Module, attribute) or attribute in found.values():
             attribute += "_"
         found[name] = attribute

@@ -90,6 +90,8 @@ def _draw(
         return _draw_ragged(spec, size, real[0], random)
     if isinstance(spec, tf.SparseTensorSpec):
         shape = _sizes(spec.shape, size)
+        # The first and last entry, which are the same one if all sizes are 1: an index must not
+        # occur twice.
         indices = np.array([[0] * len(shape), [n - 1 for n in shape]][: min(2, max(shape))])
         values = _draw_dense(spec.dtype, (len(indices),), real[1], random)
         return [indices.astype(np.int64), values, np.array(shape, np.int64)]
@@ -125,13 +127,16 @@ def _draw_dense(
     dtype: tf.DType, shape: tuple[int, ...], real: Any, random: np.random.Generator
 ) -> np.ndarray:
     if dtype == tf.string:
+        # From those of the call, which may be file names, or words of a vocabulary.
         texts = [b"text"] if real is None or not real.size else list(dict.fromkeys(real.ravel()))
         drawn = np.empty(shape, object)
+        # A new array is contiguous, so `ravel` returns a view of it.
         drawn.ravel()[:] = [texts[i % len(texts)] for i in range(drawn.size)]
         return drawn
     if dtype == tf.bool:
         return random.integers(0, 2, shape).astype(bool)
     if dtype.is_integer:
+        # From the range of the call's: an integer may be an index, for which few values are valid.
         low, high = (0, 1) if real is None or not real.size else (real.min(), real.max())
         wide = np.uint64 if dtype == tf.uint64 else np.int64
         drawn = random.integers(int(low), int(high), shape, wide, endpoint=True)

@@ -24,6 +24,8 @@ from pathlib import Path
 from nbfn.functions.calls.interruption import uninterrupted
 from nbfn.sessions.export.resources import ExportError
 
+# TensorFlow leaves this folder to others (2.21, `EXTRA_ASSETS_DIRECTORY` of
+# `saved_model/constants.py`).
 RECORD = Path("assets.extra", "nbfn.json")
 """Path of the export's record in a model's folder."""
 
@@ -167,6 +169,8 @@ def _clean(place: Path) -> None:
         for entry in os.scandir(place.parent):
             if name.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False):
                 with _lock(Path(entry), fcntl.LOCK_EX | fcntl.LOCK_NB) as is_waste:
+                    # Something else may have such a name: it is kept if it holds anything that is
+                    # not of a model.
                     if is_waste and all(each.startswith(_TOP) for each in os.listdir(entry)):
                         shutil.rmtree(entry, ignore_errors=True)
 
@@ -188,6 +192,8 @@ def _lock(folder: Path, how: int = fcntl.LOCK_EX) -> Iterator[bool]:
             fcntl.flock(descriptor, how)
             is_locked = True
         except OSError:
+            # The folder does not exist, another process has it (`LOCK_NB`), or its file system has
+            # no locks.
             is_locked = False
         yield is_locked
     finally:
@@ -228,6 +234,8 @@ def _system_exchange() -> Callable[[bytes, bytes], None]:
             raise OSError(errno.ENOSYS, f"there is no {name}")
         names = (one, other) if sys.platform == "darwin" else (here, one, here, other)
         if call(*names, ctypes.c_uint(flag)) != 0:
+            # `use_errno` keeps the number of each call: Python itself may change the one of the C
+            # library.
             number = ctypes.get_errno()
             raise OSError(number, os.strerror(number), os.fsdecode(one), None, os.fsdecode(other))
 

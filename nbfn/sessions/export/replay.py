@@ -57,6 +57,7 @@ def read(path: str) -> dict[str, np.ndarray]:
         each = parts()
         return {
             name.decode(): tf.make_ndarray(_TensorProto.FromString(data))
+            # One iterator twice gives pairs; `strict` refuses a file that ends after a name.
             for name, data in zip(each, each, strict=True)
         }
 
@@ -73,6 +74,7 @@ def digest(value: Any) -> str:
     found = hashlib.blake2b(f"{array.dtype.name}{array.shape}".encode(), digest_size=16)
     if array.dtype == object:
         for text in array.ravel():
+            # With the lengths, or else the texts `ab` and `c` would be equal to `a` and `bc`.
             found.update(_LENGTH.pack(len(text)) + text)
     else:
         found.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)

@@ -44,6 +44,7 @@ def subjects(targets: Any, here: Session, specs: Mapping[str, Any]) -> dict[str,
     things = list(targets) if isinstance(targets, (list, tuple, set)) else [targets]
     if not things:
         raise ExportError("there is nothing to export: `functions` is empty")
+    # In reverse, so that the first of several names stays.
     named = {id(value): name for name, value in reversed(here.named())}
     named |= {id(each): name for name, each in here.functions.items()}
     chosen = {}

@@ -290,6 +290,7 @@ def _compare(case: Case, resources: ModelResources, expected: Arrays, found: Arr
     for key in {**expected, **found}:
         what = resources.describe(key) if key.startswith("/") else f"output `{key}`"
         if key not in found or key not in expected:
+            # Whether it changes a variable may depend on what it draws.
             if key.startswith("/") and random:
                 continue
             where = "in the notebook" if key in expected else "in the exported model"
@@ -318,6 +319,7 @@ def _difference(name: str, what: str, here: np.ndarray, there: np.ndarray) -> fl
     if half:
         tolerance = {"rtol": 1e-2, "atol": 1e-3}
     finite = np.isfinite(here) & np.isfinite(there)
+    # Without infinite values: the difference of two of them is NaN, and NumPy warns.
     difference = float(
         np.max(np.abs(np.subtract(here, there, where=finite, out=np.zeros_like(here))), initial=0.0)
     )

@@ -64,11 +64,13 @@ class Verifier:
     def _start(self) -> None:
         self._is_busy = False
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        # A file: a pipe that nobody reads would block the process once it is full.
         self._errors = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115
         self._process = subprocess.Popen(
             [sys.executable, replay.__file__],
             env={
                 **os.environ,
+                # The model must run without the modules of the user.
                 "PYTHONPATH": "",
                 "TF_CPP_MIN_LOG_LEVEL": "3",
                 "CUDA_VISIBLE_DEVICES": "-1",  # the kernel's process occupies the GPUs
@@ -82,6 +84,7 @@ class Verifier:
             start_new_session=True,  # Ctrl-C reaches only the kernel, which then ends the process
         )
         output = self._process.stdout, self._lines
+        # On a thread, because reading a pipe has no time limit.
         threading.Thread(target=_listen, args=output, daemon=True).start()
 
     @property
@@ -116,6 +119,7 @@ class Verifier:
         if other is not None:
             other.end()
         self._timer = threading.Timer(seconds, self._end_unless_taken)
+        # Otherwise Python would wait for it on exit.
         self._timer.daemon = True
         self._timer.start()
 

@@ -164,6 +164,7 @@ class Feed:
         self._watchers: dict[Subscriber, _Watcher] = {}
         self._drawn_pages: dict[str, tuple[Any, protocol.Page | None]] = {}
         self._tensorflow: str | None = None
+        # Reentrant: `resume` calls `pause` and `flush`, which take it again.
         self._lock = threading.RLock()
 
     # Subscribers ------------------------------------------------------------------------
@@ -180,6 +181,7 @@ class Feed:
             self.flush()
             watcher = _Watcher(is_page, pages=dict.fromkeys(targets))
             subscriber(self._snapshot_for(watcher))
+            # After the snapshot: a subscriber that raises an error on it is not added.
             self._watchers[subscriber] = watcher
 
     def set_shown(self, subscriber: Subscriber, targets: Collection[str]) -> None:
@@ -409,6 +411,7 @@ class Feed:
                 if watcher.is_paused:
                     continue
                 now = {target: self._page(target, observed) for target in watcher.pages}
+                # By identity: `_drawn` returns the same page until its inputs change.
                 changed = {id: page for id, page in now.items() if page is not watcher.pages[id]}
                 watcher.pages = now
                 if patch is not None:
@@ -559,6 +562,7 @@ class Feed:
         """Adds the changed rows of a function; none if they cannot be built now."""
         from nbfn.sessions.messages.records import add_rows
 
+        # Read before its rows: what changes meanwhile is sent with the next patch.
         self._changed_at_send[function.id] = function.recorder.changed
         old = self._sent_rows.get(function.id, SentRows())
         rows = protocol.Rows()

@@ -128,6 +128,7 @@ class _Meter:
         self._all = spent_in_all()
         self._building = _building_seconds()
         self._seen: Counter[Seen | None] = Counter()
+        # Both clocks: `perf_counter` measures, as the time of day may be set during the run.
         self._time = time.time()
         self._started = self._looked = time.perf_counter()
 

@@ -58,6 +58,7 @@ class VariableTable:
             Whether something has changed.
         """
         made_of = (sizes, named, obsolete, *(each.captured for each in functions))
+        # By identity, which costs little: these mappings are replaced when they change.
         if len(made_of) == len(self._made_of) and all(map(operator.is_, made_of, self._made_of)):
             return False
         self._made_of = made_of

@@ -23,6 +23,8 @@ def digest(code: CodeType) -> str:
     if found is not None:
         return found
     parts = (
+        # Without the specialised instructions, which change while code runs (CPython 3.11). File,
+        # qualified name and lines are left out: they differ for the same code at another place.
         code.co_code,
         code.co_exceptiontable,
         code.co_name,

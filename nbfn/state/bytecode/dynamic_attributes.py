@@ -20,6 +20,7 @@ _ALL = frozenset(
 _COPYING = frozenset({"copy", "dataclasses"})
 _COPIES = frozenset({"copy", "deepcopy", "replace"})
 _GLOBALS = ("LOAD_GLOBAL", "LOAD_NAME")
+# CPython 3.11 has both for each call, later versions only the second.
 _CALLS = ("PRECALL", "CALL")
 _NAMES = (*_GLOBALS, "LOAD_ATTR", "LOAD_METHOD")
 

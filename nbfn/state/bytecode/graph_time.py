@@ -34,6 +34,8 @@ class GraphTime:
             as long as its default graph, so the ids are not reused.
     """
 
+    # By code, not by function: a function that is defined in the traced code is another object in
+    # each trace.
     codes: frozenset[CodeType] = frozenset()
     lines: frozenset[tuple[str, int, str]] = frozenset()
     holders: frozenset[int] = frozenset()

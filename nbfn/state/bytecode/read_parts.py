@@ -52,6 +52,7 @@ def part_read(instructions: Sequence[Instruction], index: int) -> Part | None:
         if first.argval in SHAPES and not _is_method(first):
             return Part("attribute", first.argval)
     if first.opname in CALLS and first.arg == 1:
+        # The function was loaded before its argument, which may be a path such as `self.items`.
         before = index
         while before and instructions[before].opname == "LOAD_ATTR":
             before -= 1

@@ -56,6 +56,7 @@ class Reads:
     used: frozenset[str]
 
 
+# Code objects compare by value, so a cell that runs again finds what was read of it before.
 @functools.lru_cache(4096)
 def reads(
     code: CodeType,
@@ -112,6 +113,7 @@ def reads(
             elif is_attribute:
                 used_attributes[value].add(part_read(instructions, i))
             elif name == "IMPORT_NAME":
+                # Before it, CPython loads the level and the names that are imported.
                 level = instructions[i - 2].argval  # the number of dots of a relative import
                 modules.add("." * level + value if isinstance(level, int) else value)
             elif name == "MATCH_CLASS":
@@ -125,6 +127,7 @@ def reads(
         attributes |= {name} if None in found else {(name, part) for part in found if part}
     parts = {n: frozenset(p for p in found if p) for n, found in used.items() if None not in found}
     return Reads(
+        # The body of a function has no `STORE_NAME`: only cells and classes do.
         frozenset(names) - names_assigned_first(code),
         frozenset(attributes),
         frozenset(modules),

@@ -12,6 +12,7 @@ from nbfn.state.values.unwrapping import fingerprint_of_functions, unwrapped
 
 _ABOUT = frozenset({"__module__", "__doc__", "__annotations__", "__dict__", "__weakref__"})
 
+# By identity: a metaclass may define `__eq__` and `__hash__`.
 _known: ByIdentity[Any] = ByIdentity()
 
 

@@ -32,6 +32,7 @@ MAX_DEPTH = 32
 _PLAIN_PER_PART = 5
 """Number of plain items or keys in one container that count as one part, as they cost little."""
 
+# Equal only if they do the same. A float is not among them: 0.0 equals -0.0.
 _LITERALS = frozenset({bool, int, str, bytes, type(None), type(...)})
 _PLAIN = frozenset({bool, int, float, str, bytes, type(None)})
 # Compared by text, because 0.0 equals -0.0 and NaN does not equal itself; made by the base class,
@@ -150,6 +151,7 @@ def items_of(value: Any) -> Iterable[Any] | None:
     value = _tensorflow.unwrap(value)
     if is_a(value, np.ndarray):
         return np.asarray(value).flat if value.dtype.hasobject else None
+    # By the base class's own method: a subclass may override `items` and `__iter__`.
     for base in _CONTAINERS:
         if issubclass(type(value), base):
             if issubclass(base, dict):
@@ -178,6 +180,7 @@ def _content(value: Any, depth: int, left: list[int]) -> Any:
     container = next((each for each in _CONTAINERS if issubclass(kind, each)), None)
     if container is not None:
         size = container.__len__(value)
+        # The size alone, so that appending to a large container is still noticed.
         if depth >= MAX_DEPTH or left[0] <= 0:
             return _class_of(kind), size, "unwatched"
         return _class_of(kind), size, _content_of_items(container, value, size, depth, left)
@@ -186,6 +189,7 @@ def _content(value: Any, depth: int, left: list[int]) -> Any:
         return _class_of(kind), tuple(_content(v, depth + 1, left) for v in _limited(slots, left))
     if kind is SimpleNamespace:  # attributes that are read are guarded; it has no weak references
         return kind.__qualname__
+    # Not `id`, which is used again once the object is freed.
     return kind.__qualname__, serial(value)
 
 
@@ -203,6 +207,7 @@ def _content_of_items(base: Any, value: Any, size: int, depth: int, left: list[i
         if _PLAIN.issuperset(map(type, first)):
             left[0] -= len(first) // _PLAIN_PER_PART
             if base in _SETS:
+                # With their types, because 1, 1.0 and True are equal.
                 return frozenset(zip(map(type, first), first, strict=True))
             return _bytes(first)
         if base not in _SETS:

@@ -38,6 +38,7 @@ def with_decorated(value: Any) -> list[FunctionType]:
     found = [value] if is_a(value, FunctionType) else []
     for function in found:
         inner = (vars(function).get("__wrapped__"), *closure(function).values())
+        # `functools.wraps` sets `__wrapped__`; decorators without it leave only the closure.
         found += [each for each in inner if is_a(each, FunctionType) and each not in found]
     return found
 

@@ -19,6 +19,7 @@ def is_drawn_from(value: Any) -> bool:
 
 def random_state() -> dict[str, Any]:
     """Returns the state of Python's and NumPy's shared random numbers."""
+    # As bytes, because `==` of arrays is an array.
     kind, keys, position, *rest = cast("Any", np.random.get_state(legacy=True))
     return {"random": random.getstate(), "np.random": (kind, keys.tobytes(), position, *rest)}
 

@@ -128,6 +128,8 @@ def given_to(value: Any, seen: set[int]) -> Iterator[tuple[str, Any]]:
         seen: The addresses of what was searched before, to which this search adds.
     """
     package = package_of((value if type(value) is FunctionType else type(value)).__module__)
+    # Breadth first: what the user passed is near the surface of a library's object, and the search
+    # has a bound.
     found, left = deque(() if id(value) in seen else _parts(value, package)), _MAX_GIVEN
     seen.update(map(id, (value, *unwrapped(value))))
     while found and left:

@@ -228,6 +228,7 @@ def shown_parts(owner: Any, attribute: str) -> list[Any]:
 
 def config_checks() -> Iterator[tuple[str, Callable[[], Any]]]:
     """Yields Keras's global settings that layers and losses read while traced."""
+    # Not imported: a function that does not use Keras must not pay for its import.
     keras: Any = sys.modules.get("keras")
     for name in () if keras is None else _CONFIG:
         yield f"keras.config.{name}()", getattr(keras.config, name)

@@ -74,6 +74,8 @@ def read_by_methods(cls: type, named: Set[str], indirect: Set[str]) -> MethodRea
     """
     bases, descriptors = library_bases(cls), _descriptors_in(cls)
     used = dict.fromkeys(kind for name, kind in descriptors.items() if name in named)
+    # A descriptor, such as a trait, stores values in the object that has it (traitlets 5: in
+    # `_trait_values`).
     bases += tuple(base for kind in used for base in library_bases(kind) if base not in bases)
     members = _functions_of(bases).keys()
     named = named | ({"__get__"} if used else set())

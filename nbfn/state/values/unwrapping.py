@@ -15,6 +15,7 @@ from nbfn.state.bytecode.graph_time import NOTHING, GraphTime
 from nbfn.state.values.fingerprints import Fingerprint, content_of, is_a
 from nbfn.state.values.introspection import own_attributes, with_decorated
 
+# A bound, as an object may be its own `__wrapped__`.
 _MAX_WRAPPERS = 50
 PARTIALS = (functools.partial, functools.partialmethod)
 WRAPPERS = (
@@ -84,6 +85,7 @@ def fingerprint_of_functions(
         parts.append(content_of((value.args, value.keywords)))
     if is_a(value, MethodType):
         parts.append(content_of(value.__self__))
+    # Weak, and no code object: it would keep the constants of a redefined function alive.
     codes = [(weakref.ref(f), id(f.__code__)) for f in functions]
     return Fingerprint(
         ("function", *parts), text, "function", functools.partial(_are_replaced, codes)

@@ -74,6 +74,7 @@ export function keepMarking(options: MarkingOptions): void {
     });
   };
   const request = (): void => {
+    // Once a frame, however many cells and edits there are.
     frame ||= requestAnimationFrame(draw);
   };
   preferences.changed.connect(request);

@@ -117,6 +117,7 @@ export function addSessionCommands(options: CommandOptions): void {
         const code = [
           'import nbfn',
           'display(nbfn.preflight())',
+          // A string of JSON is one of Python, too.
           `nbfn.export(${JSON.stringify(path)})`
         ].join('\n');
         await insertCode(now.document, { code, run: true });

@@ -35,6 +35,7 @@ export class SessionPanel extends Widget {
     this.title.caption = trans.__('TensorFlow functions and traces');
     this.node.setAttribute('role', 'region');
     this.node.setAttribute('aria-label', this.title.caption);
+    // Without it, the element could not get the focus when the panel is activated.
     this.node.tabIndex = -1;
     this._header = new PanelHeader(trans, {
       onDocument: () => this._showDocument(tracker.document),

@@ -74,6 +74,7 @@ export function Plot({ lanes, axis, shown, onShow, runs }: PlotProps): VNode {
         onShow(panned(axis, shown, deltaX / width));
       }
     };
+    // A passive listener could not prevent that the browser zooms the page.
     current?.addEventListener('wheel', turned, { passive: false });
     return () => current?.removeEventListener('wheel', turned);
   });

@@ -40,6 +40,7 @@ export function List<T extends Listed>(props: ListProps<T>): VNode {
   const filtered = useFilter(items, textOf, filter);
   const order = orders.indexOf(name);
   const sorted = useMemo(() => {
+    // Measures are texts of the kernel, such as "3.14 s".
     const valueOfItem = ({ measures = [] }: T): number =>
       valueOf(measures[order] ?? '');
     return order < 0

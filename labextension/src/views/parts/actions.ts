@@ -34,6 +34,7 @@ export function revealCell(from: Element, detail: RevealCell): boolean {
 
 /** A host that acts on the event prevents its default. */
 function ask(from: Element, name: string, detail: InsertCell | RevealCell): boolean {
+  // `composed`: a host may draw a view in a shadow root, which other events do not leave.
   const event = new CustomEvent(name, {
     bubbles: true,
     composed: true,

@@ -30,6 +30,7 @@ export function useFilter<T>(
         });
   }, [items, query]);
   const field =
+    // A list that has become short keeps a field that has text.
     items.length > MIN_FILTERED || query ? (
       <div class="nbfn-Filter">
         <input

@@ -39,6 +39,7 @@ export function Rows({ table }: { table: PageTable }): VNode {
     trans.__('Filter %1', title)
   );
   const isFlat = !isTree || order !== null || items !== lines;
+  // What is in `toggled` is not as it is by default.
   const isOpen = ({ isClosed, path }: Line): boolean => isClosed === toggled.has(path);
   const shown = useMemo(
     () =>

@@ -30,6 +30,7 @@ let numbers = 0;
 /** The boxes and lines, with pointer and keyboard interaction. */
 export function Canvas(props: CanvasProps): VNode {
   const { picture, panZoom, selected, found, carved } = props;
+  // An id is looked up in the whole page, which may have several pictures.
   const arrow = useMemo(() => `nbfn-arrow-${(numbers += 1)}`, []);
   const shares = useMemo(() => new Map<Node, Shares>(), [props.legend]);
   const nodeAt = (target: EventTarget | null): string | null =>

@@ -86,6 +86,7 @@ function listen({ screen }: PanZoom, linked: Linked): () => void {
   const onWheel = (event: WheelEvent): void => {
     if (event.ctrlKey || event.metaKey) {
       event.preventDefault();
+      // Some browsers measure a wheel in lines instead of pixels (`deltaMode`).
       const factor = Math.exp(-event.deltaY / (event.deltaMode ? 20 : 300));
       change(linked, view => zoomed(view, factor, at(event)));
     }
@@ -132,6 +133,7 @@ function listen({ screen }: PanZoom, linked: Linked): () => void {
       isDragged = false;
     }
   };
+  // A passive listener could not prevent that the browser zooms the page.
   element.addEventListener('wheel', onWheel, { passive: false, signal });
   element.addEventListener('pointerdown', onDown, { signal });
   element.addEventListener('pointermove', onMove, { signal });

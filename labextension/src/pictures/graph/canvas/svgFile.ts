@@ -39,6 +39,7 @@ export function standalone(screen: SVGSVGElement, content: Size): string {
     width: Math.ceil(content.width),
     height: Math.ceil(content.height)
   };
+  // All of them: the serializer writes the namespace by itself.
   for (const name of copy.getAttributeNames()) {
     copy.removeAttribute(name);
   }

@@ -40,6 +40,7 @@ export function nameOf({ operation, result }: End): string {
 /** Python code that carves the part between them out of a trace. */
 export function carvingCode(trace: string, { input, output }: Ends): string {
   const [inputs, outputs] = [input, output].map(
+    // A string of JSON is one of Python, too.
     ends => `[${ends.map(end => JSON.stringify(nameOf(end))).join(', ')}]`
   );
   return `carved = ${trace}.carve(${inputs}, ${outputs})\ncarved`;

@@ -170,6 +170,7 @@ function longest(
     if (before) {
       return before;
     }
+    // Known before what follows it, so that a cycle ends here.
     let found = { length: 0, last: id };
     known.set(id, found);
     for (const next of following.get(id) ?? []) {

@@ -23,6 +23,7 @@ export function found(graph: Operations, wanted: Wanted): readonly Operation[] {
 
 /** Whether a text contains another one, or matches a pattern with * and ?. */
 function fitting(wanted: string): (text: string) => boolean {
+  // All special characters but `*` and `?`, which are those of the pattern.
   const escaped = wanted.replace(/[\\^$+.()|[\]{}]/g, '\\$&');
   const pattern = escaped.replaceAll('*', '.*').replaceAll('?', '.');
   const isPattern = /[*?]/.test(wanted);
