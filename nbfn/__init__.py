@@ -40,6 +40,7 @@ def __getattr__(name: str) -> Any:
         if replacement is None:
             raise
         raise replacement from replacement.__cause__
+    # Python calls `__getattr__` of a module only for names that it does not find (PEP 562).
     globals()[name] = value
     _show_in_notebook()
     return value

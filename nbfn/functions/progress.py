@@ -36,6 +36,7 @@ class GraphLoop:
         if extent is None:
             return None
         done, total = extent
+        # `tf.data` has negative numbers for sizes that are infinite (-1) or unknown (-2).
         return done, total if total >= 0 else None
 
 

@@ -314,6 +314,7 @@ class Session:
         else:
             below = [each for each in leaves if each.startswith(f"{name.partition('/')[0]}/")]
             roots = list({each.partition("/")[0]: None for each in leaves} | self.functions)
+            # `difflib` compares the name with each of them: 1000 take 0.1 s.
             hint = did_you_mean(name, below[:1000] or roots, "{}", 3)
             if not hint:
                 hint = f"; it has {join(roots[:_MAX_NAMES] or ['no variables or functions'])}"

@@ -19,6 +19,8 @@ _summary_ops = internal("ops.summary_ops_v2")
 
 def global_seed() -> Any:
     """Returns the seed set by ``tf.random.set_seed``; None if not set or unknown."""
+    # No public function returns it; `context_safe`, unlike `context`, creates no context
+    # (TensorFlow 2.21).
     safe = getattr(_context, "context_safe", None)
     return getattr(safe(), "_seed", None) if safe is not None else None
 

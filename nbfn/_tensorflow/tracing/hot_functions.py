@@ -21,6 +21,7 @@ CALLS = 50
 """Calls of a function after which it is executed as an operation: making its kernel takes 1 ms."""
 
 OPERATION = "StatefulPartitionedCall"
+# With 3.5 kB for each operation, their kernels take 105 MB at most.
 _MAX_FUNCTIONS = 300
 _MAX_OPERATIONS = 100
 _MAX_BYTES = 100_000

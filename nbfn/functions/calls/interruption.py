@@ -103,6 +103,7 @@ class Interruption:
 def _python_handles_interrupts() -> bool:
     """Returns whether Python's own handler raises an interrupt on this thread."""
     return (
+        # Python sets and runs signal handlers on the main thread only.
         threading.current_thread() is threading.main_thread()
         and signal.getsignal(signal.SIGINT) is signal.default_int_handler
     )

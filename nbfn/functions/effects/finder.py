@@ -55,6 +55,7 @@ from nbfn.text import cut
 Keywords = Mapping[str | None, AbstractValue]
 """The values of a call's keyword arguments; the key None means that there may be more of them."""
 
+# Code that calls more user functions counts as code of unknown effects.
 MAX_FUNCTIONS = 200
 _GENERATORS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _MUTABLE = (list, dict, set, bytearray, collections.deque, np.ndarray)

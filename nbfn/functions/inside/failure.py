@@ -79,6 +79,7 @@ class _Recorder:
     def __init__(self, name: str | None, until: CodeType) -> None:
         self._name = name
         self._origins = Origins(until)
+        # TensorFlow runs operations, and so the recorders, on several threads.
         self._lock = threading.Lock()
         self.seen: list[tuple[OperationOrigin, list[Extent]]] = []
         self.executions: dict[int, int] = {}

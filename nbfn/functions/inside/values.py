@@ -124,6 +124,7 @@ class _Collector:
         self._names, self._lines = frozenset(names), frozenset(lines)
         self._origins = Origins(until)
         self._named: dict[tuple[str, int], weakref.ReferenceType[Any]] = {}
+        # TensorFlow runs operations, and so the recorders, on several threads.
         self._lock = threading.Lock()
         self._kept_bytes = 0
         self.found: dict[tuple[str, Site], Value] = {}

@@ -118,7 +118,9 @@ def _all_of(keep: Keep) -> Keep:
         if not idle:
             return results
         with tf.control_dependencies(idle):
+            # Identities, because the tensors themselves were made before, and wait for nothing.
             if not any(isinstance(each, tf.Tensor) for each in results.values()):
+                # With no tensor among the results, no call would need these operations.
                 return {**results, "done": tf.identity(tf.constant(True))}
             return {
                 name: tf.identity(value) if isinstance(value, tf.Tensor) else value

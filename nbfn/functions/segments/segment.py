@@ -43,6 +43,7 @@ from nbfn.text import join
 
 SLOWER = "was slower as a graph"
 _LITERALS = (bool, int, float, str, bytes, type(None))
+# Each item is an input of the graph or part of its key.
 _MAX_ITEMS = 1000
 _MAX_VALUES = 3
 """Maximum number of values of a Python number, each of which has a trace.
@@ -123,6 +124,7 @@ class Segment:
             trace = self._trace_for(traced, arguments, inputs)
         except NbfnError:
             raise
+        # An error of the user's code, too: as Python, the statements raise it themselves.
         except Exception as error:
             self.reason = reason_of_error(error)
             return None

@@ -125,6 +125,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         self.converts: tuple[Cover, ...] = ()
         self._owner = None
         self._settings = options
+        # The function holds the recorder: with a strong reference, it would be in a cycle.
         own = weakref.ref(self)
         self.recorder = Recorder(
             str(self.__dict__.get("_name", "function")),

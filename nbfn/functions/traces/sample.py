@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from nbfn import _tensorflow
 
+# For each trace: a sample lives as long as its trace.
 MAX_NBYTES = 1_000_000
 
 Sample = tuple[np.ndarray, ...]

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _ids = itertools.count(1)
 
 _MAX_LEAVES = 100
+# The oldest is forgotten: in that state, the trace then counts as stale.
 _MAX_EARLIER = 16
 
 

@@ -19,6 +19,7 @@ from nbfn.functions.watching.function_origin import origin_of
 from nbfn.text import count
 
 _OF_MODELS = ("train_function", "test_function", "predict_function")
+# The functions of `fit` and `predict` need 3 (Keras 3.15).
 _MAX_DEPTH = 6
 
 

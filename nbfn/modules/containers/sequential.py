@@ -93,6 +93,7 @@ class Sequential(Container):
         more = (*self.layers, *parts_of(layers, self.layers))
         part_names(more)
         self._internal.template.clear()
+        # Around the `__setattr__` of modules, which refuses changes after the construction.
         object.__setattr__(self, "layers", more)
 
     @nowrap

@@ -91,6 +91,7 @@ def _run_hooks(module: Any) -> None:
         for hook in module.__hooks__:
             _run_hook(module, hook)
         return
+    # A tape records each read of a trainable variable.
     with tf.GradientTape() as tape:
         for hook in module.__hooks__:
             _run_hook(module, hook)

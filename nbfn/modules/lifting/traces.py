@@ -46,6 +46,8 @@ from nbfn.state.values.random_numbers import random_state
 from nbfn.state.walk import state_of
 
 _CACHE_SIZE = 256
+# For one key, traces differ in the Python state that they have read, or in where their modules
+# were.
 _MAX_STATES = 16
 # Global, because a transformation is often created again in each call of a compact method.
 _cache: OrderedDict[Hashable, list[_Kept]] = OrderedDict()

@@ -101,6 +101,7 @@ def custom_vjp(
         output, inner = traced
         return lift.keep(output, inner, results)
 
+    # `wraps` has copied this mark, but `call` does not enter the module (`lifting/target.py`).
     call.__dict__.pop("__nbfn_wrapped__", None)
     return nowrap(call)
 

@@ -23,6 +23,7 @@ _KEPT = "_nbfn_cells"
 _TEXT = "text:"
 """Prefix of the key of a cell with neither name nor id."""
 
+# Cells without an id, as in a console, are known by their text: each edit makes another one.
 _MAX_TEXTS = 100
 _Kept = TypeVar("_Kept")
 

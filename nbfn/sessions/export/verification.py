@@ -28,6 +28,8 @@ from nbfn.sessions.export.verifier import (
 from nbfn.text import count, cut, join
 from nbfn.underway.work import Work
 
+# Not equality: the kernel may use a GPU, and the other process never does (`Verifier`); each adds
+# up in an order of its own.
 RELATIVE_TOLERANCE = 1e-5
 ABSOLUTE_TOLERANCE = 1e-6
 
@@ -316,6 +318,7 @@ def _difference(name: str, what: str, here: np.ndarray, there: np.ndarray) -> fl
             raise VerificationError(f"`{name}`: {what} differs from the notebook's")
         return 0.0
     tolerance = {"rtol": RELATIVE_TOLERANCE, "atol": ABSOLUTE_TOLERANCE}
+    # Two neighbours of bfloat16, which has 8 significant bits, differ by up to 0.8 %.
     if half:
         tolerance = {"rtol": 1e-2, "atol": 1e-3}
     finite = np.isfinite(here) & np.isfinite(there)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+# Up to this many bytes, the bytes themselves are compared; of more, sums.
 SHORT = 1 << 16
 WHOLE = 1 << 24
 """Up to this many bytes, every element counts; of more, evenly spread elements."""
@@ -44,6 +45,7 @@ def content_of_buffer(buffer: bytearray | memoryview | array[Any]) -> Any:
 def _sums(items: np.ndarray[Any, Any]) -> tuple[bytes, ...]:
     """Returns the sums of the rows and of the columns of some bytes, and the remaining bytes."""
     whole = items.size - items.size % (8 * _ROW)
+    # Both rows and columns: one sum of all would be the same if two elements change places.
     rows = items[:whole].view(np.uint64).reshape(-1, _ROW)
     sums = (np.add.reduce(rows, axis=axis, dtype=np.uint64) for axis in (0, 1))
     return (*(each.tobytes() for each in sums), items[whole:].tobytes())

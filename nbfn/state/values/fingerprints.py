@@ -27,6 +27,7 @@ from nbfn.serial import serial
 from nbfn.state.values.arrays import content_of_array, content_of_buffer
 from nbfn.text import with_article
 
+# Beyond these, only the class and the size of a container count.
 MAX_PARTS = 2000
 MAX_DEPTH = 32
 _PLAIN_PER_PART = 5
@@ -134,6 +135,7 @@ def is_immutable(value: Any) -> bool:
     """Returns whether a value cannot change as long as it is the same object."""
     kind = type(value)
     if kind is tuple:
+        # This is asked often: a longer tuple is compared by its content instead.
         return len(value) <= 100 and all(map(is_immutable, value))
     if is_a(value, np.generic):
         return not is_a(value, np.void)  # an item of a structured array may be assigned to
