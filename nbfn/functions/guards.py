@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import sys
 import threading
-import traceback
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from threading import get_ident
 from typing import Any, Literal
 
 from nbfn import _tensorflow
-from nbfn.code import is_user_module, plain_function
+from nbfn.code import is_library, plain_function
 from nbfn.serial import serial
 from nbfn.site import warn
 from nbfn.state.bytecode.graph_time import NOTHING
@@ -28,6 +27,7 @@ from nbfn.state.values.fingerprints import fingerprint, is_a
 from nbfn.state.values.introspection import Fetch, fetch_of, reference_to
 from nbfn.state.values.unwrapping import PARTIALS, fingerprint_of_functions, unwrapped
 from nbfn.state.walk import state_of
+from nbfn.underway.stacks import stack_of
 
 OnStale = Literal["retrace", "warn", "raise", "ignore"]
 Objects = tuple[tuple[str, Any], ...]
@@ -79,9 +79,9 @@ def _other_user_code_runs() -> bool:
     here = get_ident()
     if here != threading.main_thread().ident:
         return True
-    others = (frame for thread, frame in sys._current_frames().items() if thread != here)
-    stacks = (frame for each in others for frame, _ in traceback.walk_stack(each))
-    return any(is_user_module(frame.f_globals.get("__name__")) for frame in stacks)
+    others = (stack_of(thread) for thread in sys._current_frames() if thread != here)
+    files = {frame.file for stack in others for frame in stack}
+    return not all(file.startswith("<frozen ") or is_library(file) for file in files)
 
 
 def _is_changed_by_others(source: Source, pair: tuple[Any, Any], states: Iterable[State]) -> bool:
