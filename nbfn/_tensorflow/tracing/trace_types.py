@@ -12,7 +12,7 @@ import tensorflow as tf
 
 _HEAP_TYPE = 1 << 9
 """The flag of classes that are made by a ``class`` statement (CPython)."""
-_HOLDING = frozenset(map(type, ({}.keys(), {}.values(), {}.items()))) | {ContextVar}
+_HOLDING = frozenset((type({}.values()), ContextVar))
 """Python's own classes whose objects show what others hold."""
 
 
@@ -161,8 +161,8 @@ def objects(function_type: Any) -> Iterator[tuple[str, Any]]:
 def _is_object(value: Any) -> bool:
     """Returns whether a value is an object that TensorFlow takes for a plain one.
 
-    It does so with objects that support no weak references: those with ``__slots__``, views of
-    dictionaries and context variables.
+    It does so with objects that support no weak references: those with ``__slots__``, the values of
+    a dictionary and context variables. It refuses other views, which have no hash (2.21).
     """
     kind = type(value)
     is_python_class = bool(kind.__flags__ & _HEAP_TYPE)

@@ -66,8 +66,9 @@ class Interruption:
     def may_stop_run_of(self, trace: Trace | None) -> None:
         """Lets an interrupt stop the run of a trace, which comes next, if that is safe."""
         # In a graph nothing runs, and to find out what is safe takes time.
-        is_run = trace is not None and _tensorflow.plain_eager_device() is not None
-        if is_run and trace.can_be_stopped:  # type: ignore[union-attr]
+        if trace is None or _tensorflow.plain_eager_device() is None:
+            return
+        if trace.can_be_stopped:
             self.may_stop()
 
     def _time_out(self) -> None:
