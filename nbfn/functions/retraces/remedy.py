@@ -111,7 +111,7 @@ _ADVICE = {
     "own",
     "context": "Call it eagerly, outside of `with graph.as_default()`",
     "summaries": "Each summary writer and condition has a trace of its own",
-    "stale": "Pass {paths} as {an argument}, or keep {it} in a tf.Variable that you assign to",
+    "stale": "Pass {paths} as {an argument}",
     "xla_compile": "Pad the arguments to a few sizes: XLA compiles for each new shape",
     "python_value": "Always pass `{path}` as {old}, or let each value have a trace of its own, "
     "which is right for a switch with few values",
@@ -133,6 +133,7 @@ _RECURSION = (
     "values of {paths}, and each of them has a trace of its own"
 )
 _ANOTHER_VARIABLE = "Assign to {paths}, as in {path}.assign(…), instead of making a new variable"
+_AS_VARIABLE = "Pass {paths} as {an argument}, or keep {it} in a tf.Variable that you assign to"
 _SEQUENCE = (
     "Always pass `{path}` with the same length, as {old} (pad it); or pass one tensor, "
     "tf.stack({path}), whose first dimension may differ"
@@ -194,6 +195,8 @@ def _advice(cause: Cause) -> str | None:
         return "Each variable that the code itself reads has a trace of its own"
     if cause.code == "stale" and cause.kind == "variable":
         return _ANOTHER_VARIABLE
+    if cause.code == "stale" and cause.kind in ("number", "tensor"):
+        return _AS_VARIABLE
     if cause.code == "stale" and (cause.kind == "object" or cause.path is None):
         return None
     return _ADVICE.get(cause.code)

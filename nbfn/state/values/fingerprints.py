@@ -63,9 +63,10 @@ class Fingerprint:
     Attributes:
         content: What is compared.
         text: The value as text.
-        kind: The kind of value, if its remedy depends on it: a user ``"function"``, a Python
-            ``"number"``; or a ``"variable"``, a ``"tensor"`` or another ``"object"``, which are
-            compared by identity.
+        kind: The kind of value, if its remedy depends on it: a user ``"function"``; a ``"number"``,
+            which is a float, as an integer may be a size, and does not convert to other dtypes in a
+            variable; a ``"variable"``, a ``"tensor"`` or another ``"object"``, which are compared
+            by identity.
         is_replaced: For a function: returns whether its code was replaced, so that it can only
             return if it is defined again.
     """
@@ -96,7 +97,7 @@ def fingerprint(value: Any) -> Fingerprint:
 
 
 def _kind(value: Any) -> Kind:
-    if type(value) in (int, float):
+    if type(value) is float:
         return "number"
     if is_content(value) or not type(value).__weakrefoffset__:
         return None

@@ -169,18 +169,37 @@ def test_a_dry_run_writes_the_call() -> None:
 def test_a_number_that_changes_is_kept_in_a_variable() -> None:
     space: dict[str, Any] = {"nbfn": nbfn, "tf": tf, "__name__": "__main__", "rate": 0.5}
     run(
-        "class Model:\n  scale = 2\n  @nbfn.function\n  def g(self, x):\n"
-        "    return x * rate * tf.cast(self.scale, tf.float32)\nmodel = Model()",
+        "class Model:\n  scale = 2.0\n  @nbfn.function\n  def g(self, x):\n"
+        "    return x * rate * self.scale\nmodel = Model()",
         space,
     )
-    run("model.g(tf.constant(1.)); rate, model.scale = 0.25, 3; model.g(tf.constant(1.))", space)
+    run("model.g(tf.constant(1.)); rate, model.scale = 0.25, 3.; model.g(tf.constant(1.))", space)
     (retrace,) = space["model"].g.retraces
     code = retrace.remedy.code
     assert code == "rate = tf.Variable(rate)\nmodel.scale = tf.Variable(model.scale)"
-    run(f"{code}\nmodel.g(tf.constant(1.)); rate.assign(4.); model.scale.assign(5)", space)
+    run(f"{code}\nmodel.g(tf.constant(1.)); rate.assign(4.); model.scale.assign(5.)", space)
     hits = space["model"].g.hits
     assert space["model"].g(tf.constant(1.0)) == 20.0
     assert space["model"].g.hits == hits + 1
+
+
+@pytest.mark.parametrize(
+    ("code", "values"),
+    [
+        ("x * n", (2, 3)),  # a tf.Variable of int32 times float32 is an error
+        ("tf.add_n([x] * n)", (2, 3)),
+        ("x if n == 'a' else -x", ("a", "b")),
+        ("tf.add_n([x * each for each in n])", ([1.0], [1.0, 2.0])),
+    ],
+)
+def test_a_value_that_no_variable_can_hold_is_to_be_passed(code: str, values: Any) -> None:
+    space: dict[str, Any] = {"nbfn": nbfn, "tf": tf, "__name__": "__main__"}
+    run(f"f = nbfn.function(lambda x: {code})", space)
+    for space["n"] in values:
+        space["f"](tf.constant(1.0))
+    (retrace,) = space["f"].retraces
+    assert retrace.remedy.code is None
+    assert retrace.remedy.sentence == "Pass `n` as an argument"
 
 
 def test_the_code_stands_wherever_the_cause_stands() -> None:
