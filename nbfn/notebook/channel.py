@@ -22,7 +22,7 @@ MAX_CLIENTS = 16
 
 @functools.cache
 def _presence() -> BaseComm:
-    """Returns the only presence comm; a second one would close the first when collected."""
+    """Returns the only presence comm. It is kept: a collected comm closes itself (comm 0.2.3)."""
     return comm.create_comm(target_name=PRESENCE, primary=False)
 
 

@@ -134,8 +134,9 @@ def graph_widget(graph: protocol.GraphRecord, page: protocol.Page | None = None)
 
 def widget_view(widget: _Widget) -> dict[str, Any]:
     """Returns the MIME entry that shows a widget."""
-    bundle: Any = widget._repr_mimebundle_()
-    data, metadata = bundle if isinstance(bundle, tuple) else (bundle or {}, {})
+    # Data and metadata; None only of a widget without a view (anywidget 0.11.0).
+    bundle: Any = widget._repr_mimebundle_() or ({}, {})
+    data, metadata = bundle
     _metadata.clear()
     _metadata.update(metadata)
     view = "application/vnd.jupyter.widget-view+json"

@@ -217,7 +217,7 @@ def test_a_cell_that_is_timed_is_displayed_once(kernel: Kernel) -> None:
 def test_an_interrupted_cell_leaves_what_a_plain_one_leaves(kernel: Kernel, tmp_path: Path) -> None:
     begun = tmp_path / "begun"
     kernel.run(
-        "import pathlib\n"
+        "import pathlib, time\n"
         f"names = []; x = tf.ones([2]); begun = pathlib.Path({str(begun)!r}); pause = 3600.0\n"
         "def wait():\n    begun.touch()\n    time.sleep(pause)"
     )

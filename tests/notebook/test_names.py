@@ -58,6 +58,22 @@ def test_a_capture_that_no_name_leads_to_is_distinguished_from_its_namesake(alon
     assert names() == {"namesake"}
 
 
+def test_a_variable_made_again_in_a_cell_is_no_namesake_of_the_one_before(alone, shell) -> None:
+    shell.run_cell("%load_ext nbfn\nimport nbfn, tensorflow as tf", store_history=True)
+    shell.run_cell("namesake = tf.Variable(1.0)", store_history=True)
+    shell.run_cell(
+        "from nbfn.sessions.messages.feed import feed\n"
+        "namesake = tf.Variable([2.0])\n"
+        "made = nbfn.function(lambda x: x * namesake)\n"
+        "made(1.0)\n"
+        "feed().flush()\n"
+        "rows = feed().snapshot().state.variables\n"
+        "name = rows[made.traces[-1].captures[0].id].name",
+        store_history=True,
+    ).raise_error()
+    assert shell.user_ns["name"] == "namesake"
+
+
 def test_remedies_call_functions_of_libraries_by_names_of_the_notebook(run) -> None:
     run(
         "import keras, nbfn\ndense = keras.layers.Dense(1)\ndense.build([None, 2])\n"

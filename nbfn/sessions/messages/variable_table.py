@@ -35,6 +35,8 @@ class VariableTable:
         self.total = 0
         self.nbytes = 0
         self._made_of: tuple[object, ...] = ()
+        self._named: Rows = {}
+        self._namesakes: set[str] = set()
         self._known: dict[str, tuple[Capture, VariableRecord]] = {}
 
     def update(
@@ -72,14 +74,18 @@ class VariableTable:
         ]
         self.total = len(sizes) + len(others)
         self.nbytes = sum(filter(None, (*sizes.values(), *others)))
-        taken = {row.name for row in named.values()}
+        if named is not self._named:
+            # Only then: before the names are read again, one may lead to a new variable.
+            taken = {row.name for row in named.values()}
+            self._namesakes = {id for id, c in captures.items() if c.name in taken} - sizes.keys()
+            self._named = named
         renamed, rows = dict(named), dict[str, VariableRecord]()
         for id in list({**captures, **sizes})[-most if most is not None else 0 :]:
             if id in named:
                 rows[id] = named[id]
             elif id in captures:
                 rows[id] = self._row_of(captures[id])
-                if captures[id].name in taken and id not in sizes:
+                if id in self._namesakes:
                     name = _name_in_function(functions, captures[id])
                     rows[id] = renamed[id] = rows[id].model_copy(update={"name": name})
         self._known = {id: known for id, known in self._known.items() if id in rows}
