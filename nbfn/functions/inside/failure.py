@@ -140,7 +140,11 @@ def failure_of(
         trial.with_variables(),
         instrument.attached(),
     ):
-        concrete = trial.traced(instrument.function(function))
+        try:
+            concrete = trial.traced(instrument.function(function))
+        except Exception as other:  # the failed trace was made for any size, as by `relax`
+            note = f"traced for the sizes of this call alone, it raises {type(other).__name__}"
+            return Failure(function.label, None, (), 0, message, (note,))
         reason = _unsafe(concrete)
         if reason is not None:
             return Failure(function.label, None, (), 0, message, (reason,))

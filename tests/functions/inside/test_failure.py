@@ -220,6 +220,22 @@ def test_what_is_seen_outside_is_not_done_again(effect, capfd) -> None:
     assert "7" not in "".join(capfd.readouterr())
 
 
+def test_a_call_that_cannot_be_traced_for_its_own_sizes_is_reported() -> None:
+    @nbfn.function(reduce_retracing=True)
+    def product(x):
+        if x.shape[1] not in (None, 3):
+            raise ValueError("three columns are needed")
+        return tf.matmul(x, weight)
+
+    for shape in ([2, 3], [4, 3]):
+        product(tf.ones(shape))
+    with pytest.raises(tf.errors.InvalidArgumentError) as raised:
+        product(tf.ones([2, 4]))
+    failure = failure_in(raised.value)
+    assert failure is not None
+    assert failure.notes == ("traced for the sizes of this call alone, it raises ValueError",)
+
+
 def test_an_error_of_no_graph() -> None:
     assert failure_in(ValueError("no")) is None
     assert failure_in(error_of(lambda: tf.gather(table, 9))) is None
