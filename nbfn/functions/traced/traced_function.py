@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 import itertools
+import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -74,6 +75,9 @@ from nbfn.site import Site, call_site, definition_site
 from nbfn.text import count, parameters_text, shorten
 
 _Base: Any = _tensorflow.ScopedFunction
+_binding = threading.RLock()
+"""Held while a method is bound to an instance, which several threads may do at once."""
+
 _NOT_PICKLED = (
     *("recorder", "id", "site", "relaxed", "converts"),
     *("_dispatch", "_function_cache", "_function_captures", "_observed", "_owner", "known_as"),
@@ -914,12 +918,14 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
 
     def __get__(self, instance: Any, owner: Any) -> Any:
         method = self._descriptor_cache.get(instance)
-        if method is not None:
+        # TensorFlow puts a method there before it has a record (2.21).
+        if method is not None and getattr(method, "_owner", method) is not None:
             return method
-        bound = super().__get__(instance, owner)
-        if isinstance(bound, TracedFunction) and bound is not self and bound._owner is None:
-            bound._become_method(self, instance)
-        return bound
+        with _binding:
+            bound = super().__get__(instance, owner)
+            if isinstance(bound, TracedFunction) and bound is not self and bound._owner is None:
+                bound._become_method(self, instance)
+            return bound
 
     def _become_method(self, unbound: TracedFunction, instance: Any) -> None:
         python_function = unbound.python_function

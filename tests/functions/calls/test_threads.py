@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import tensorflow as tf
 
 import nbfn
+from nbfn.functions.traced.traced_function import TracedFunction
 
 THREADS, SIGNATURES, CALLS = 16, 8, 40
 rates = {"now": 1.0}
@@ -156,6 +158,23 @@ def test_threads_wait_for_what_the_first_call_creates() -> None:
 
     for seed in range(4):
         check(seed)
+
+
+def test_threads_wait_for_a_method_that_one_of_them_binds(monkeypatch: Any) -> None:
+    class Scale:
+        @nbfn.function
+        def __call__(self, x: Any) -> Any:
+            return x * 2.0
+
+    become = TracedFunction._become_method
+
+    def slowly(self: Any, *args: Any) -> None:
+        time.sleep(0.1)
+        become(self, *args)
+
+    monkeypatch.setattr(TracedFunction, "_become_method", slowly)
+    for result in at_once(Scale()):
+        assert result.numpy().tolist()[0][0] == 2.0
 
 
 def test_threads_wait_for_a_variable_of_the_function() -> None:
