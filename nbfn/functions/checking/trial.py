@@ -176,19 +176,12 @@ class Trial:
         except Exception as error:
             return None, error
 
-    @contextlib.contextmanager
-    def with_variables(self) -> Iterator[None]:
-        """Creates the variables that the function creates on its first call; then the block runs.
-
-        To be entered before a listener is attached: it adds operations between those of the
-        program, so TensorFlow could not lift initial values out of the trace (2.21). The variables,
-        and the layers that have them, would stay without values.
-        """
+    def create_variables(self) -> None:
+        """Creates the variables that the function creates on its first call."""
         looked_up = self._function.look_up(self._args, self._kwargs)
         if looked_up is None or looked_up.concrete is None:
             self._trace()
             self._python.restore()
-        yield
 
     def traced(self, copy: Any) -> Any:
         """Traces a private function for the arguments, without showing its prints."""

@@ -68,7 +68,7 @@ class CallInspector:
         self._finder = finder
         self._writes = frozenset(writes)
         self._own = frozenset(map(id, with_inner(own)))
-        # By id: CPython computes the hash of code anew each time.
+        # By id: CPython does not cache the hash of code.
         self._is_inspected: dict[int, tuple[CodeType, bool]] = {}  # the codes keep the ids valid
         for code in (own, *(function.__code__ for function, _ in finder.seen.values())):
             self._skip(code)

@@ -9,7 +9,6 @@ from typing import Any
 
 from nbfn import _tensorflow
 from nbfn.functions.calls.placement import run
-from nbfn.functions.checking.check import trial_of
 from nbfn.functions.graphs.operations import graph_of_concrete
 from nbfn.functions.graphs.time_attribution import GraphTimes, graph_times
 from nbfn.functions.inside.instrument import Instrument
@@ -107,11 +106,7 @@ def lines(function: Any, *args: Any, **kwargs: Any) -> LineTimes:
         origins.of(new)
 
     instrument = Instrument(listen)
-    with (
-        trial_of(function, args, kwargs) as trial,
-        trial.with_variables(),
-        instrument.attached(),
-    ):
+    with instrument.trial(function, args, kwargs) as trial:
         concrete = trial.traced(instrument.function(function))
         error = trial.serve(concrete)
         if error is not None:

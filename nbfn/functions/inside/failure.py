@@ -14,7 +14,6 @@ import numpy as np
 import tensorflow as tf
 
 from nbfn import _tensorflow
-from nbfn.functions.checking.check import trial_of
 from nbfn.functions.inside.extent import Extent, extent_of
 from nbfn.functions.inside.instrument import Instrument
 from nbfn.functions.inside.origin import OperationOrigin, Origins
@@ -135,11 +134,7 @@ def failure_of(
     node = _tensorflow.NODE_IN_ERROR.search(str(error))
     recorder = _Recorder(_base(node[1]) if node else None, failure_of.__code__)
     instrument = Instrument(recorder)
-    with (
-        trial_of(function, args, kwargs) as trial,
-        trial.with_variables(),
-        instrument.attached(),
-    ):
+    with instrument.trial(function, args, kwargs) as trial:
         try:
             concrete = trial.traced(instrument.function(function))
         except Exception as other:  # the failed trace was made for any size, as by `relax`

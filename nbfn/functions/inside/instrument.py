@@ -18,7 +18,10 @@ import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.errors import NbfnError, report_failure
+from nbfn.functions.checking.check import trial_of
+from nbfn.functions.checking.trial import Trial
 from nbfn.functions.recording import stance
+from nbfn.functions.recording.recorded import Recorded
 
 
 class CannotLookInsideError(NbfnError, NotImplementedError):
@@ -59,6 +62,22 @@ class Instrument:
             if specs is args:
                 return clone(*args, **kwargs)
             return clone.get_concrete_function(*specs, **kwargs)(*args, **kwargs)
+
+    @contextlib.contextmanager
+    def trial(self, function: Recorded, args: Any, kwargs: Any) -> Iterator[Trial]:
+        """Listens during the trial of a function, whose variables are created before.
+
+        The listener adds operations between those of the program, so TensorFlow could not lift
+        initial values out of the first trace (2.21): the variables, and the layers that have them,
+        would stay without values.
+
+        Raises:
+            CheckError: If the arguments do not fit the function.
+        """
+        with trial_of(function, args, kwargs) as trial:
+            trial.create_variables()
+            with self.attached():
+                yield trial
 
     @contextlib.contextmanager
     def attached(self, eagerly: bool = False) -> Iterator[None]:

@@ -11,7 +11,6 @@ import numpy as np
 import tensorflow as tf
 
 from nbfn import _tensorflow
-from nbfn.functions.checking.check import trial_of
 from nbfn.functions.inside.extent import health_of, is_float
 from nbfn.functions.inside.failure import reason_of
 from nbfn.functions.inside.instrument import Instrument
@@ -75,11 +74,7 @@ def numerics(function: Recorded, args: Sequence[Any], kwargs: Mapping[str, Any])
     """
     checker = NumericsChecker(numerics.__code__)
     instrument = Instrument(checker)
-    with (
-        trial_of(function, args, kwargs) as trial,
-        trial.with_variables(),
-        instrument.attached(),
-    ):
+    with instrument.trial(function, args, kwargs) as trial:
         concrete = trial.traced(instrument.function(function))
         error = trial.serve(concrete)
     notes = [*_given(function, args, kwargs), *_notes(function, instrument, concrete, error)]

@@ -20,7 +20,6 @@ import tensorflow as tf
 from nbfn import _tensorflow
 from nbfn.code import plain_function
 from nbfn.errors import NbfnError
-from nbfn.functions.checking.check import trial_of
 from nbfn.functions.inside.extent import Extent, extent_of
 from nbfn.functions.inside.failure import reason_of
 from nbfn.functions.inside.instrument import Instrument
@@ -239,11 +238,7 @@ def values(
     names = (*names, *more)
     collector = _Collector(names, lines, values.__code__)
     instrument = Instrument(collector)
-    with (
-        trial_of(function, args, kwargs) as trial,
-        trial.with_variables(),
-        instrument.attached(),
-    ):
+    with instrument.trial(function, args, kwargs) as trial:
         with _looking_at_returns(collector):
             concrete = trial.traced(instrument.function(function))
         error = trial.serve(concrete)

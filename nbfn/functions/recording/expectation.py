@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import _GeneratorContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from nbfn.errors import NbfnError
@@ -14,7 +14,7 @@ class TooManyTracesError(NbfnError, AssertionError):
     """More was traced than `expect_traces` allows."""
 
 
-def expect_traces(*functions: Any, at_most: int = 1) -> _GeneratorContextManager[None]:
+def expect_traces(*functions: Any, at_most: int = 1) -> AbstractContextManager[None]:
     """Returns a with-block in which each function may make at most `at_most` new traces.
 
     Args:

@@ -212,8 +212,8 @@ class Recorder(Record):
             )
         return call.wanted.context
 
-    def _context(self, found: Iterable[tuple[str, Any]]) -> tuple[Context, GuardedState]:
-        objects, call = tuple(found), self.current
+    def _context(self, among_arguments: Iterable[tuple[str, Any]]) -> tuple[Context, GuardedState]:
+        objects, call = tuple(among_arguments), self.current
         state, spread = self.guards.guarded(objects), self.spread
         summaries = summaries_of(self.guards.attributes)
         strategy = None if spread is None else Strategy(spread.label, serial(spread), False, True)

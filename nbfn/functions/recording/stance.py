@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import (
-    AbstractContextManager,
-    _GeneratorContextManager,
-    contextmanager,
-    nullcontext,
-)
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any, Literal, get_args
 
@@ -47,7 +42,7 @@ def checked(name: str) -> Stance:
     return name  # type: ignore[return-value]
 
 
-def stance(name: str, *functions: Any) -> _GeneratorContextManager[None]:
+def stance(name: str, *functions: Any) -> AbstractContextManager[None]:
     """Returns a with-block that applies a stance to calls of traced functions.
 
     Args:
